@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/model/fleet.h"
+#include "core/model/job.h"
+#include "core/placement/books.h"
+
+namespace bimetal::core::placement {
+
+struct PodPlacement {
+  std::size_t role = 0;  // index into Job::roles
+  int index = 0;         // 0 .. replicas-1
+  NodeName node;
+  auto operator<=>(const PodPlacement&) const = default;
+};
+
+// Why a gang has no place now.
+enum class Obstacle {
+  kNone,
+  kNoMatchingDevice,        // no node of the vendor has such devices at all, whatever their state
+  kExceedsCapacity,         // not even on an empty, fully validated fleet
+  kWaitingForValidation,    // it would fit if shut devices were open
+  kWaitingForDevices,       // devices are held by others
+  kWaitingForNodeCapacity,  // devices are free but CPU, memory, pod slots, taints or selectors
+                            // forbid
+};
+
+struct GangResult {
+  std::vector<PodPlacement> pods;  // all of the gang, or empty
+  Obstacle obstacle = Obstacle::kNone;
+  std::int64_t need = 0;     // whole devices
+  std::int64_t free = 0;     // free usable devices that match the variant
+  std::string unblocked_by;  // the next event that helps, as a sentence part; empty where placed
+};
+
+// Places all pods of `job` in `variant` on nodes of the pools in `pools` (any of them, but all pods
+// in one pool), or none. Packs: fewest nodes, best fit, ties by node name. Nodes must be ready, not
+// cordoned, tolerated and selected. Pure; the order of `nodes` does not matter.
+GangResult PlaceGang(const Job& job, const Variant& variant, const std::vector<Node>& nodes,
+                     const Books& books);
+
+}  // namespace bimetal::core::placement
