@@ -138,9 +138,9 @@ std::string ReferencePage(const std::vector<Document>& crds) {
       "<!-- Written by api/generator from api/*.proto. Do not edit: build the target "
       "update-manifests. -->\n"
       "# The API, field by field\n\n"
-      "The same text is in the cluster: `kubectl explain gpujob.spec.variants`. Objects that some "
-      "fields are kept of\nunchanged beyond those listed (a role's containers, volumes, pod spec) "
-      "take every field that Kubernetes knows there.\n";
+      "The same text is in the cluster: `kubectl explain gpujob.spec.variants`. A role's pod template "
+      "takes every field\nthat Kubernetes knows there: those that this page does not name reach the "
+      "pods unchanged.\n";
   for (const auto& crd : crds) out += KindSection(crd);
   return out;
 }
