@@ -1,0 +1,54 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/devices/probe.h"
+#include "agent/devices/source.h"
+
+namespace bimetal::agent {
+
+// Everything a node's agent knows of its machine at one moment. A plain value.
+struct Inventory {
+  std::vector<Device> devices;    // sorted by id, each id once
+  std::vector<Finding> findings;  // sorted, the gravest first
+  // The vendor's node-wide readings: "driver", "runtime", "library" (NVIDIA).
+  std::map<Vendor, std::map<std::string, Reading<std::string>>> facts;
+  Reading<std::string> kernel;   // release
+  Reading<std::string> boot_id;  // changes at every boot
+  bool simulated = false;        // a machine made by tests/machines
+  std::string machine;           // where simulated: the root folder, which has devices.json
+};
+
+struct InventoryOptions {
+  ProbeOptions probe;
+  bool nvidia = true;
+  bool amd = true;
+  bool kernel_log = true;
+};
+
+// Reads a machine under a root folder again and again. One owner thread; Read blocks while a
+// vendor's driver does not answer, at most 2 * options.probe.total and two seconds.
+class InventoryReader {
+ public:
+  InventoryReader(std::string root, InventoryOptions options);
+  // Never fails: what could not be read is in the fields and findings. Unchanged machines give
+  // equal inventories.
+  Inventory Read();
+
+ private:
+  std::string root_;
+  InventoryOptions options_;
+  ProbeMemory memory_;
+};
+
+// One read by itself.
+Inventory ReadInventory(const std::string& root, const InventoryOptions& options);
+
+// Joins what the vendors' readers found: sorts, bounds ids, adds the findings that need no vendor
+// (UncorrectedMemoryErrors, MemorySizeUnknown, LinkWidthReduced, LabelClash, DuplicateDevice).
+void AddReport(SourceReport report, Vendor vendor, Inventory& inventory);
+void FinishInventory(Inventory& inventory);
+
+}  // namespace bimetal::agent

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/devices/reading.h"
+#include "core/base/ids.h"
+
+namespace bimetal::agent {
+
+enum class Vendor { kNvidia, kAmd };
+
+// "nvidia" or "amd".
+std::string_view VendorName(Vendor vendor);
+
+// One schedulable device: a whole GPU or one partition of one. A plain value.
+struct Device {
+  Vendor vendor = Vendor::kNvidia;
+  // Stable over reboots, driver updates and re-ordering, at most 63 characters (the kubelet's
+  // limit), never an index. NVIDIA: GPU-<uuid> or MIG-<uuid>. AMD: GPU-<unique id, 16 hex digits>
+  // (what ROCR_VISIBLE_DEVICES takes), with -p<N> in a partition mode; without a unique id
+  // PCI-<address>[-<serial>].
+  DeviceId id;
+  int index = -1;  // the vendor's present order, for people only; -1: none
+
+  Reading<std::string> model;         // the vendor's own text, not cleaned
+  Reading<std::string> architecture;  // sm_90, gfx942
+  Reading<std::string> driver;        // kernel driver version
+  Reading<std::string> serial;
+  Reading<std::string> pci_address;  // 0000:05:00.0, lower case
+  Reading<std::string> partition;    // AMD SPX/NPS1; NVIDIA off, or the instance's profile
+  Reading<std::string> parent;       // id of the whole GPU where this is a partition
+  Reading<std::string> ecc;          // "on", "off"
+  Reading<std::map<std::string, std::string>> firmware;  // vbios and blocks, by name
+
+  Reading<std::int64_t> memory_bytes;
+  Reading<std::int64_t> compute_units;  // SMs, CUs
+  Reading<std::int64_t> link_generation;
+  Reading<std::int64_t> link_generation_max;
+  Reading<std::int64_t> link_width;
+  Reading<std::int64_t> link_width_max;
+  Reading<std::int64_t> numa_node;
+  Reading<std::int64_t> uncorrected_errors;  // since the driver was loaded
+
+  Reading<bool> healthy;                  // `why` says what is wrong where the value is false
+  std::vector<std::string> device_nodes;  // paths under /dev that a container needs, sorted
+
+  bool operator==(const Device&) const = default;
+};
+
+enum class Severity { kInfo, kWarning, kError };
+
+// "info", "warning", "error".
+std::string_view SeverityName(Severity severity);
+
+// Something a person should know. docs/reference/devices.md lists every code.
+struct Finding {
+  std::string code;  // CamelCase, from a closed set
+  Severity severity = Severity::kWarning;
+  std::string device;    // device id, PCI address, or empty: the whole node
+  std::string evidence;  // what was seen and where
+  std::string remedy;    // what to do
+  // Empty: a present state, gone when it is gone. Else a key that is unique within this boot: an
+  // event that happened once and stays in the list as long as its source remembers it.
+  std::string event;
+
+  auto operator<=>(const Finding&) const = default;
+};
+
+// What one vendor's reader found. Facts are the vendor's node-wide readings, by name: "driver",
+// "runtime", "library".
+struct SourceReport {
+  std::vector<Device> devices;
+  std::vector<Finding> findings;
+  std::map<std::string, Reading<std::string>> facts;
+  bool simulated = false;
+
+  bool operator==(const SourceReport&) const = default;
+};
+
+// Follows a reader so that a reader that never comes back can be told by its last step.
+class ReadProgress {
+ public:
+  virtual ~ReadProgress() = default;
+  // True: an earlier attempt hung or crashed in this step; do not take it again.
+  virtual bool ShouldSkip(std::string_view step) const = 0;
+  // About to take `step` ("library", "gpu 3"), which calls into driver or vendor library.
+  virtual void Begin(std::string_view step) = 0;
+};
+
+// Reads one vendor's devices. A reader never fails as a whole: what it could not read is in the
+// devices' fields and in the findings. It may block for ever in a driver: run it in a probe process
+// (probe.h) wherever a machine is real.
+class DeviceSource {
+ public:
+  virtual ~DeviceSource() = default;
+  virtual SourceReport Read(ReadProgress& progress) = 0;
+};
+
+}  // namespace bimetal::agent
