@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/ids.h"
@@ -24,6 +25,9 @@ struct Resources {
 Resources operator+(const Resources& a, const Resources& b);
 // True where `need` fits into what is left of `capacity` after `used`.
 bool Fits(const Resources& need, const Resources& capacity, const Resources& used);
+
+// On a node whose devices are shut (gate Enforce), with effect NoSchedule.
+inline constexpr std::string_view kUnvalidatedTaint = "bimetal.dev/unvalidated";
 
 struct Taint {
   std::string key, value, effect;
