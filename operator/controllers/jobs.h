@@ -1,0 +1,116 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/gpujob.pb.h"
+#include "core/queue/cycle.h"
+#include "operator/controllers/attempt.h"
+#include "operator/controllers/nodes.h"
+#include "operator/state/store.h"
+#include "operator/writer/writer.h"
+
+namespace bimetal::op {
+
+struct JobOptions {
+  std::string priority_class;  // of the pods
+  AttemptOptions attempt;
+};
+
+// What a job has used so far, for the metrics.
+struct JobSample {
+  std::string name_space, name, uid, queue, vendor, variant, state, currency;
+  std::int64_t device_ms = 0, nano_cost = 0;
+  bool price_missing = false;
+  bool ended = false;
+};
+
+// Runs jobs: has them placed, makes their pods, follows these to their end, and bills them. Loop
+// thread only.
+class JobController {
+ public:
+  // `changed` is called when a scheduling cycle may find something new.
+  JobController(const Clock& clock, Store& store, NodeController& nodes, WriteSink& writes,
+                JobOptions options, std::function<void()> changed);
+
+  void Start();
+  void OnJob(const api::GPUJob& job);
+  void OnJobDeleted(const api::GPUJob& job);
+  // After the store has taken in the pod; `gone`: the object no longer exists.
+  void OnPod(const PodRecord& pod, bool gone);
+  void TouchAll();
+
+  // Follows every touched job. Call before Schedule.
+  void Reconcile();
+  // One scheduling cycle over all jobs that want a place.
+  void Schedule();
+  std::optional<TimePoint> NextWake() const;
+
+  std::vector<JobSample> Samples() const;
+  // Pods that were asked for and not seen yet, as they will hold their nodes.
+  std::vector<core::Pod> AssumedPods() const;
+  // Everything that the next cycle would decide on.
+  core::queue::Snapshot MakeSnapshot() const;
+  struct QueueCounts {
+    int pending = 0, admitted = 0;
+    std::map<core::Vendor, std::int64_t> used;
+  };
+  std::map<std::string, QueueCounts> Queues() const;
+
+ private:
+  struct Record {
+    api::GPUJob object;
+    Result<core::Job> job = Fail(ErrorCode::kInternal, "not read yet");
+    api::GPUJobStatus status, written;
+    bool write_in_flight = false;
+    std::optional<TimePoint> last_write;
+    std::optional<TimePoint> not_before;  // no new attempt before
+    std::optional<TimePoint> wake;
+    int setbacks = 0;                          // in a row, for the pauses
+    std::map<std::string, core::Pod> assumed;  // by pod name: asked for, not seen yet
+    std::string create_error;
+    Timeline timeline;  // of the current attempt
+    bool service_made = false;
+    bool lost_history = false;  // pods of the current attempt vanished while nobody watched
+  };
+
+  void Follow(const std::string& uid, Record& record);
+  void Adopt(Record& record);
+  void FollowAttempt(Record& record);
+  void EndAttempt(Record& record, AttemptEnd end, const std::string& reason,
+                  const std::string& message);
+  void FollowPause(Record& record);
+  void Finish(Record& record, const std::string& state, const std::string& reason,
+              const std::string& message);
+  void Bill(Record& record, bool final_bill);
+  void DeleteLivePods(const Record& record, bool older_attempts_only);
+  std::vector<const PodRecord*> PodsOf(const Record& record, bool current_attempt) const;
+  bool HasLivePods(const Record& record) const;
+  bool Active(const Record& record) const;
+  bool WantsPlace(const Record& record) const;
+  void Assign(Record& record, const core::queue::Assignment& assignment);
+  void CreatePods(Record& record, const core::queue::Assignment& assignment);
+  void CreateService(Record& record);
+  void Refuse(Record& record, const core::queue::Refusal& refusal);
+  void WriteStatus(Record& record);
+  void Wake(Record& record, TimePoint when);
+  std::string ResourceName(const std::string& pool, core::Vendor vendor) const;
+  void DeleteOrphans();
+
+  const Clock& clock_;
+  Store& store_;
+  NodeController& nodes_;
+  WriteSink& writes_;
+  JobOptions options_;
+  std::function<void()> changed_;
+  bool started_ = false;
+  std::map<std::string, Record> records_;  // by uid
+  std::set<std::string> touched_;
+  std::set<ObjectKey> deleting_;  // pods whose deletion we have asked for
+};
+
+}  // namespace bimetal::op

@@ -1,0 +1,296 @@
+#include "operator/state/store.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/base/quantity.h"
+
+namespace bimetal::op {
+namespace {
+
+std::optional<TimePoint> TimeOf(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const auto time = ParseTime(text);
+  return time ? std::optional(*time) : std::nullopt;
+}
+
+// A quantity of a live object. The API server has checked it; should it be unreadable after all, it
+// counts as the largest value, so that nothing is placed on a guess.
+std::int64_t Amount(const std::string& text, bool milli) {
+  const auto value = milli ? ParseQuantityMilli(text) : ParseQuantity(text);
+  return value ? *value : std::numeric_limits<std::int64_t>::max();
+}
+
+struct Requests {
+  core::Resources resources;
+  std::map<core::Vendor, std::int64_t> devices;
+};
+
+Requests RequestsOf(const api::Container& container,
+                    const std::map<std::string, core::Vendor>& resources) {
+  Requests out;
+  // A limit without a request is the request (Kubernetes' defaulting; extended resources need no
+  // request).
+  std::map<std::string, std::string> wanted(container.resources().limits().begin(),
+                                            container.resources().limits().end());
+  for (const auto& [name, text] : container.resources().requests()) wanted[name] = text;
+  for (const auto& [name, text] : wanted) {
+    if (name == "cpu") out.resources.cpu_milli = Amount(text, true);
+    if (name == "memory") out.resources.memory_bytes = Amount(text, false);
+    if (const auto it = resources.find(name); it != resources.end()) {
+      out.devices[it->second] += std::min<std::int64_t>(Amount(text, false), 1'000'000);
+    }
+  }
+  return out;
+}
+
+// Kubernetes' rule: the sum of the containers, or the largest init container where that is more.
+Requests RequestsOf(const api::PodSpec& spec,
+                    const std::map<std::string, core::Vendor>& resources) {
+  Requests sum;
+  for (const auto& container : spec.containers()) {
+    const Requests one = RequestsOf(container, resources);
+    sum.resources = sum.resources + one.resources;
+    for (const auto& [vendor, count] : one.devices) sum.devices[vendor] += count;
+  }
+  for (const auto& container : spec.init_containers()) {
+    const Requests one = RequestsOf(container, resources);
+    sum.resources.cpu_milli = std::max(sum.resources.cpu_milli, one.resources.cpu_milli);
+    sum.resources.memory_bytes = std::max(sum.resources.memory_bytes, one.resources.memory_bytes);
+    for (const auto& [vendor, count] : one.devices) {
+      sum.devices[vendor] = std::max(sum.devices[vendor], count);
+    }
+  }
+  for (const auto& [name, text] : spec.overhead()) {
+    if (name == "cpu") sum.resources = sum.resources + core::Resources{Amount(text, true), 0, 0};
+    if (name == "memory")
+      sum.resources = sum.resources + core::Resources{0, Amount(text, false), 0};
+  }
+  sum.resources.pods = 1;
+  return sum;
+}
+
+std::string LabelOf(const api::ObjectMeta& meta, const char* key) {
+  const auto it = meta.labels().find(key);
+  return it == meta.labels().end() ? std::string() : it->second;
+}
+
+int NumberOf(const std::string& text) {
+  int value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9' || value > 100'000'000) return -1;
+    value = value * 10 + (c - '0');
+  }
+  return text.empty() ? -1 : value;
+}
+
+void ReadContainers(const api::PodStatus& status, PodRecord& out) {
+  bool all_running = status.container_statuses_size() > 0;
+  for (const auto* list : {&status.init_container_statuses(), &status.container_statuses()}) {
+    for (const auto& container : *list) {
+      const auto& state = container.state();
+      if (state.has_waiting() && out.waiting_reason.empty() && !state.waiting().reason().empty() &&
+          state.waiting().reason() != "PodInitializing" &&
+          state.waiting().reason() != "ContainerCreating") {
+        out.waiting_reason = state.waiting().reason();
+        out.waiting_message = state.waiting().message();
+      }
+      if (state.has_terminated()) {
+        const auto& end = state.terminated();
+        if (const auto at = TimeOf(end.finished_at());
+            at && (!out.finished_at || *out.finished_at < *at)) {
+          out.finished_at = at;
+        }
+        if (end.exit_code() != 0 && out.exit_code == 0) {
+          out.exit_code = end.exit_code();
+          out.end_reason = end.reason();
+          out.end_message = end.message();
+        }
+      }
+    }
+  }
+  for (const auto& container : status.container_statuses()) {
+    if (!container.state().has_running() && !container.state().has_terminated())
+      all_running = false;
+  }
+  out.running = all_running;
+}
+
+}  // namespace
+
+std::map<std::string, core::Vendor> Store::DefaultResources() {
+  std::map<std::string, core::Vendor> out;
+  for (const auto vendor : core::kVendors)
+    out[std::string(core::DefaultResourceName(vendor))] = vendor;
+  return out;
+}
+
+void Store::RemovePod(const ObjectKey& key) {
+  const auto it = pods.find(key);
+  if (it == pods.end()) return;
+  if (it->second.holds.of_job) {
+    const auto index = pods_by_job.find(it->second.holds.of_job->job.value);
+    if (index != pods_by_job.end()) {
+      index->second.erase(key);
+      if (index->second.empty()) pods_by_job.erase(index);
+    }
+  }
+  pods.erase(it);
+}
+
+void Store::PutPod(PodRecord pod) {
+  const ObjectKey key{pod.holds.name_space, pod.holds.name};
+  RemovePod(key);
+  if (pod.holds.of_job) pods_by_job[pod.holds.of_job->job.value].insert(key);
+  pods.emplace(key, std::move(pod));
+}
+
+PodRecord MakePodRecord(const api::Pod& pod, const std::map<std::string, core::Vendor>& resources) {
+  PodRecord out;
+  const auto& meta = pod.metadata();
+  out.holds.uid = Uid{meta.uid()};
+  out.holds.name_space = meta.namespace_();
+  out.holds.name = meta.name();
+  out.bound = !pod.spec().node_name().empty();
+  out.holds.node = NodeName{pod.spec().node_name()};
+  if (!out.bound) {
+    // Pinned by us but not bound yet: it already holds its place.
+    const auto pinned = meta.annotations().find(kPinnedNodeAnnotation);
+    if (pinned != meta.annotations().end() &&
+        (!LabelOf(meta, kJobUidLabel).empty() || !LabelOf(meta, kValidatesLabel).empty())) {
+      out.holds.node = NodeName{pinned->second};
+    }
+  }
+  const Requests requests = RequestsOf(pod.spec(), resources);
+  out.holds.requests = requests.resources;
+  for (const auto& [vendor, count] : requests.devices) {
+    if (count > 0) out.holds.devices[vendor] = MilliDevice{count * kWholeDevice.v};
+  }
+  const int attempt = NumberOf(LabelOf(meta, kAttemptLabel));
+  const int index = NumberOf(LabelOf(meta, kIndexLabel));
+  if (const auto uid = LabelOf(meta, kJobUidLabel); !uid.empty() && attempt >= 0 && index >= 0) {
+    out.holds.of_job = core::PodOfJob{Uid{uid}, attempt, LabelOf(meta, kRoleLabel), index};
+  }
+  out.variant = LabelOf(meta, kVariantLabel);
+  out.validates = LabelOf(meta, kValidatesLabel);
+  out.deleting = !meta.deletion_timestamp().empty();
+  out.created = TimeOf(meta.creation_timestamp()).value_or(TimePoint{});
+  const auto& status = pod.status();
+  out.succeeded = status.phase() == "Succeeded";
+  out.ended = out.succeeded || status.phase() == "Failed";
+  for (const auto& condition : status.conditions()) {
+    const bool yes = condition.status() == "True";
+    if (condition.type() == "Ready") out.ready = yes;
+    if (condition.type() == "PodScheduled") {
+      if (yes) out.scheduled_at = TimeOf(condition.last_transition_time());
+      if (condition.status() == "False" && condition.reason() == "Unschedulable") {
+        out.waiting_reason = "Unschedulable";
+        out.waiting_message = condition.message();
+      }
+    }
+    if (condition.type() == "DisruptionTarget" && yes) {
+      out.disrupted = true;
+      out.end_message = condition.message();
+    }
+  }
+  ReadContainers(status, out);
+  if (status.phase() == "Failed" && !status.reason().empty()) {
+    out.end_reason = status.reason();
+    out.end_message = status.message();
+    if (status.reason() == "Evicted" || status.reason() == "NodeLost" ||
+        status.reason() == "Shutdown" || status.reason() == "NodeShutdown" ||
+        status.reason() == "Terminated") {
+      out.disrupted = true;
+    }
+  }
+  return out;
+}
+
+NodeRecord MakeNodeRecord(const api::Node& node) {
+  NodeRecord out;
+  out.uid = node.metadata().uid();
+  out.resource_version = node.metadata().resource_version();
+  out.node.name = NodeName{node.metadata().name()};
+  out.node.labels = {node.metadata().labels().begin(), node.metadata().labels().end()};
+  out.taints = {node.spec().taints().begin(), node.spec().taints().end()};
+  for (const auto& taint : node.spec().taints()) {
+    out.node.taints.push_back(core::Taint{taint.key(), taint.value(), taint.effect()});
+  }
+  out.node.cordoned = node.spec().unschedulable();
+  out.boot_id = node.status().node_info().boot_id();
+  out.kernel_version = node.status().node_info().kernel_version();
+  for (const auto& condition : node.status().conditions()) {
+    if (condition.type() != "Ready") continue;
+    out.node.ready = condition.status() == "True";
+    if (!out.node.ready) out.not_ready_since = TimeOf(condition.last_transition_time());
+  }
+  for (const auto& [name, text] : node.status().allocatable()) {
+    // What cannot be read offers nothing.
+    const auto value = name == "cpu" ? ParseQuantityMilli(text) : ParseQuantity(text);
+    if (!value) continue;
+    if (name == "cpu")
+      out.node.allocatable.cpu_milli = *value;
+    else if (name == "memory")
+      out.node.allocatable.memory_bytes = *value;
+    else if (name == "pods")
+      out.node.allocatable.pods = *value;
+    else if (name.find('/') != std::string::npos)
+      out.offered[name] = *value;
+  }
+  return out;
+}
+
+std::vector<core::Pool> PoolsOf(const Store& store) {
+  std::vector<core::Pool> out;
+  for (const auto& [name, pool] : store.pools) {
+    const auto vendor = core::ParseVendor(pool.spec().vendor());
+    if (!vendor) continue;
+    core::Pool p;
+    p.name = PoolName{name};
+    p.vendor = *vendor;
+    p.node_selector = {pool.spec().node_selector().begin(), pool.spec().node_selector().end()};
+    p.resource_name = pool.spec().resource_name().empty()
+                          ? std::string(core::DefaultResourceName(*vendor))
+                          : pool.spec().resource_name();
+    p.enforce = pool.spec().gate() != "Observe";
+    p.bimetal_plugin = pool.spec().device_plugin() == "Bimetal";
+    p.price_book = pool.spec().price_book_name();
+    p.profile = pool.spec().validation_profile_name();
+    out.push_back(std::move(p));
+  }
+  return out;
+}
+
+std::vector<core::Queue> QueuesOf(const Store& store) {
+  std::vector<core::Queue> out;
+  for (const auto& [name, queue] : store.queues) {
+    core::Queue q;
+    q.name = QueueName{name};
+    q.namespace_selector = {queue.spec().namespace_selector().match_labels().begin(),
+                            queue.spec().namespace_selector().match_labels().end()};
+    for (const auto& quota : queue.spec().quotas()) {
+      if (const auto vendor = core::ParseVendor(quota.vendor())) q.limit[*vendor] = quota.limit();
+    }
+    q.order =
+        queue.spec().order() == "Strict" ? core::QueueOrder::kStrict : core::QueueOrder::kBackfill;
+    q.hold = queue.spec().stop_policy() == "Hold";
+    out.push_back(std::move(q));
+  }
+  return out;
+}
+
+const core::Pool* PoolFor(const std::vector<core::Pool>& pools, core::Vendor vendor,
+                          const std::map<std::string, std::string>& node_labels) {
+  for (const auto& pool : pools) {
+    if (pool.vendor != vendor) continue;
+    const bool selected =
+        std::all_of(pool.node_selector.begin(), pool.node_selector.end(), [&](const auto& want) {
+          const auto it = node_labels.find(want.first);
+          return it != node_labels.end() && it->second == want.second;
+        });
+    if (selected) return &pool;
+  }
+  return nullptr;
+}
+
+}  // namespace bimetal::op

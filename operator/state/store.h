@@ -1,0 +1,98 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/fleet.pb.h"
+#include "api/gpujob.pb.h"
+#include "api/gpunode.pb.h"
+#include "api/kubernetes.pb.h"
+#include "core/model/fleet.h"
+
+// What the watches have delivered, cut down to what decisions need.
+namespace bimetal::op {
+
+// Labels and annotations that the operator puts on what it makes. The labels of job pods may be
+// written by nobody else (an admission policy of the chart).
+inline constexpr char kJobUidLabel[] = "bimetal.dev/job-uid";
+inline constexpr char kJobNameLabel[] = "bimetal.dev/job";
+inline constexpr char kAttemptLabel[] = "bimetal.dev/attempt";
+inline constexpr char kRoleLabel[] = "bimetal.dev/role";
+inline constexpr char kIndexLabel[] = "bimetal.dev/index";
+inline constexpr char kVariantLabel[] = "bimetal.dev/variant";
+inline constexpr char kQueueLabel[] = "bimetal.dev/queue";
+inline constexpr char kPinnedNodeAnnotation[] = "bimetal.dev/node";
+inline constexpr char kValidatesLabel[] = "bimetal.dev/validates";  // vendor
+inline constexpr char kUnvalidatedTaint[] = "bimetal.dev/unvalidated";
+
+using ObjectKey = std::pair<std::string, std::string>;  // namespace, name
+
+// A pod, ended ones included: what it holds and how far its life has come.
+struct PodRecord {
+  core::Pod holds;
+  std::string variant, validates;  // labels; empty where absent
+  bool ended = false;              // Succeeded or Failed: holds nothing any more
+  bool succeeded = false;
+  bool deleting = false;
+  bool ready = false;
+  bool running = false;
+  bool bound = false;  // spec.nodeName is set
+  TimePoint created;
+  std::optional<TimePoint> scheduled_at;        // PodScheduled became True (whole seconds)
+  std::optional<TimePoint> finished_at;         // the last container ended (whole seconds)
+  std::string waiting_reason, waiting_message;  // of a container that waits, or Unschedulable
+  std::string end_reason, end_message;          // why it failed
+  int exit_code = 0;
+  bool disrupted = false;  // it failed by no fault of its program: evicted, node shut down
+
+  bool Unschedulable() const { return waiting_reason == "Unschedulable"; }
+};
+
+// Cuts an API pod down. Resource names of other vendors' devices come from `resources`.
+PodRecord MakePodRecord(const api::Pod& pod, const std::map<std::string, core::Vendor>& resources);
+
+// A Node without its devices: labels, taints, readiness, allocatable.
+struct NodeRecord {
+  std::string uid, resource_version;
+  core::Node node;                              // devices are filled in from admission
+  std::map<std::string, std::int64_t> offered;  // extended resources: whole units allocatable
+  std::vector<api::Taint> taints;               // whole, to be written back
+  std::string boot_id, kernel_version;
+  std::optional<TimePoint> not_ready_since;  // condition Ready, where it is not True
+};
+
+NodeRecord MakeNodeRecord(const api::Node& node);
+
+// Loop thread only.
+struct Store {
+  std::map<std::string, NodeRecord> nodes;
+  std::map<ObjectKey, PodRecord> pods;
+  std::map<std::string, std::set<ObjectKey>> pods_by_job;  // job uid -> its pods
+  std::map<std::string, api::GPUNode> gpu_nodes;
+  std::map<std::string, api::GPUPool> pools;
+  std::map<std::string, api::GPUQueue> queues;
+  std::map<std::string, api::ValidationProfile> profiles;
+  std::map<std::string, api::PriceBook> price_books;
+  std::map<std::string, std::map<std::string, std::string>> namespaces;  // labels
+  std::map<std::string, std::int64_t> priorities;                        // of PriorityClasses
+
+  // Keep pods and pods_by_job in step.
+  void PutPod(PodRecord pod);
+  void RemovePod(const ObjectKey& key);
+
+  // Resource name -> vendor, from the pools and the vendors' defaults.
+  std::map<std::string, core::Vendor> resources = DefaultResources();
+  static std::map<std::string, core::Vendor> DefaultResources();
+};
+
+// Checked pools in the order of their names; a pool with an unknown vendor is left out.
+std::vector<core::Pool> PoolsOf(const Store& store);
+std::vector<core::Queue> QueuesOf(const Store& store);
+// The first pool by name that selects a node with these labels for this vendor; nullptr where none.
+const core::Pool* PoolFor(const std::vector<core::Pool>& pools, core::Vendor vendor,
+                          const std::map<std::string, std::string>& node_labels);
+
+}  // namespace bimetal::op

@@ -1,0 +1,56 @@
+#include "operator/writer/writer.h"
+
+namespace bimetal::op {
+
+Writer::Writer(std::shared_ptr<kube::Client> client, Loop& loop, int threads)
+    : client_(std::move(client)), loop_(loop) {
+  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
+}
+
+Writer::~Writer() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    queue_.clear();
+  }
+  wake_.notify_all();
+}
+
+void Writer::Submit(Write write) {
+  const std::lock_guard lock(mutex_);
+  queue_.push_back(std::move(write));
+  wake_.notify_one();
+}
+
+std::map<std::pair<std::string, std::string>, std::int64_t> Writer::Counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+std::size_t Writer::Depth() const {
+  const std::lock_guard lock(mutex_);
+  return queue_.size();
+}
+
+void Writer::Work() {
+  while (true) {
+    Write write;
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [&] { return stopped_ || !queue_.empty(); });
+      if (stopped_) return;
+      write = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    Status status = write.run(*client_);
+    {
+      const std::lock_guard lock(mutex_);
+      ++counts_[{write.verb, write.resource}];
+    }
+    if (write.done) {
+      loop_.Post([done = std::move(write.done), status = std::move(status)] { done(status); });
+    }
+  }
+}
+
+}  // namespace bimetal::op
