@@ -1,0 +1,61 @@
+#include "kernels/checks/check.h"
+
+#include <array>
+#include <cinttypes>
+#include <cstdio>
+
+#include "kernels/checks/compute_checksum.h"
+#include "kernels/checks/memory_pattern.h"
+
+namespace bimetal::kernels {
+
+std::string_view VerdictName(VerdictKind verdict) {
+  switch (verdict) {
+    case VerdictKind::kPass:
+      return "Pass";
+    case VerdictKind::kDegraded:
+      return "Degraded";
+    case VerdictKind::kFail:
+      return "Fail";
+    case VerdictKind::kInconclusive:
+      return "Inconclusive";
+    case VerdictKind::kNoProfile:
+      return "NoProfile";
+  }
+  return "Inconclusive";
+}
+
+std::span<const Check> AllChecks() {
+  static constexpr std::array<Check, 2> kChecks = {{
+      {"compute-checksum", 1,
+       "integer arithmetic on every compute unit, exact against the host, bit-identical on repeat",
+       &RunComputeChecksum},
+      {"memory-pattern", 1,
+       "address, walking-bit, inverting and random patterns over device memory, compared exactly",
+       &RunMemoryPattern},
+  }};
+  return kChecks;
+}
+
+const Check* FindCheck(std::string_view key) {
+  for (const Check& check : AllChecks()) {
+    if (check.key == key) return &check;
+  }
+  return nullptr;
+}
+
+CheckResult FromError(const DeviceError& error) {
+  CheckResult result;
+  result.verdict = error.code == DeviceErrorCode::kHardwareFault ? VerdictKind::kFail
+                                                                 : VerdictKind::kInconclusive;
+  result.evidence = error.message;
+  return result;
+}
+
+std::string Hex(std::uint64_t value) {
+  std::array<char, 20> text{};
+  std::snprintf(text.data(), text.size(), "0x%" PRIx64, value);
+  return text.data();
+}
+
+}  // namespace bimetal::kernels

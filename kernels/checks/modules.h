@@ -1,0 +1,11 @@
+#pragma once
+
+#include "kernels/device/module.h"
+
+namespace bimetal::kernels {
+
+// The embedded kernels of each check; defined in sources that cmake/Kernels.cmake generates.
+const ModuleImage& MemoryPatternModule();
+const ModuleImage& ComputeChecksumModule();
+
+}  // namespace bimetal::kernels
