@@ -39,7 +39,7 @@ eventually() { # SECONDS COMMAND...
   local deadline=$((SECONDS + $1))
   shift
   until "$@"; do
-    [ $SECONDS -lt $deadline ] || {
+    [ "$SECONDS" -lt "$deadline" ] || {
       echo "did not come true in time: $*"
       return 1
     }
@@ -55,7 +55,7 @@ check() {
     "$2"
   ) >"$log" 2>&1 &
   job=$!
-  if wait $job; then
+  if wait "$job"; then
     echo "ok $1"
   else
     echo "not ok $1"
@@ -97,7 +97,7 @@ finish() {
   trap - EXIT INT TERM
   "$TOOL" down --all >&2 || true
   rm -rf "$SCRATCH"
-  exit $rc
+  exit "$rc"
 }
 trap finish EXIT
 trap 'exit 130' INT TERM
@@ -133,13 +133,22 @@ up_again_changes_nothing() {
   cluster up
   local took=$(((${EPOCHREALTIME/./} - start) / 1000))
   expect "processes" "$before" "$(cat "$(state)"/run/*.pid)"
-  [ $took -lt 5000 ] || { echo "took $took ms"; return 1; }
+  [ "$took" -lt 5000 ] || { echo "took $took ms"; return 1; }
   fails_with "it cannot shrink" cluster up --nodes 1
 }
 
 hollow_nodes_offer_gpus_of_both_vendors() {
   expect nvidia "4  4" "$(kubectl get nodes hollow-0001 hollow-0002 hollow-0003 -o jsonpath='{.items[*].status.allocatable.nvidia\.com/gpu}' | sed 's/ /  /')"
   expect amd 4 "$(kubectl get node hollow-0002 -o jsonpath='{.status.allocatable.amd\.com/gpu}')"
+}
+
+hollow_pods_run_for_as_long_as_they_say() {
+  kubectl apply -f "$ROOT/tests/cluster/hollow-pods.yaml"
+  eventually 20 expect_phases "Failed Running Succeeded"
+}
+
+expect_phases() {
+  expect phases "$1" "$(kubectl get pods -l hollow=pod --sort-by .metadata.name -o jsonpath='{.items[*].status.phase}')"
 }
 
 an_image_is_loaded_and_runs_on_every_node() {
@@ -169,10 +178,10 @@ pods_reach_one_another_across_nodes() {
   done
 }
 
-pods_reach_the_api_with_their_token() {
-  # shellcheck disable=SC2016  # for the shell in the pod
-  from_client sh -c 'wget -qO- --no-check-certificate https://kubernetes.default.svc/version \
-    --header "Authorization: Bearer $(cat /var/run/secrets/kubernetes.io/serviceaccount/token)"' | grep -q gitVersion
+pods_reach_the_api_by_its_service() {
+  from_client nc -w 3 kubernetes.default.svc 443 </dev/null
+  cluster node node-1 openssl s_client -connect 10.96.0.1:443 -verify_return_error -verify_ip 10.96.0.1 \
+    -CAfile "$(state)/pki/ca.crt" </dev/null
 }
 
 logs_and_exec_work() {
@@ -222,16 +231,16 @@ a_node_that_lost_power_comes_back() {
 }
 
 two_clusters_live_side_by_side() {
-  "$TOOL" up --name $OTHER --nodes 1
-  expect "nodes of the second" 1 "$("$TOOL" kubectl --name $OTHER get nodes --no-headers | grep -cw Ready)"
+  "$TOOL" up --name "$OTHER" --nodes 1
+  expect "nodes of the second" 1 "$("$TOOL" kubectl --name "$OTHER" get nodes --no-headers | grep -cw Ready)"
   expect "nodes of the first" 2 "$(kubectl get nodes -l '!bimetal.dev/hollow' --no-headers | wc -l)"
-  slot_of $OTHER >>"$SCRATCH/slots"
-  "$TOOL" down --name $OTHER
+  slot_of "$OTHER" >>"$SCRATCH/slots"
+  "$TOOL" down --name "$OTHER"
   kubectl get --raw /readyz
 }
 
 down_leaves_nothing() {
-  slot_of $ME >>"$SCRATCH/slots"
+  slot_of "$ME" >>"$SCRATCH/slots"
   cluster down
   SLOTS=$(cat "$SCRATCH/slots")
   eventually 5 leaves_no_trace
@@ -247,11 +256,11 @@ leaves_no_trace() {
 }
 
 an_interrupted_start_is_taken_down_whole() {
-  "$TOOL" up --name $ME --nodes 1 &
+  "$TOOL" up --name "$ME" --nodes 1 &
   local job=$!
   eventually 30 test -s "$BIMETAL_CLUSTER/$ME/run/node-1-keeper.pid"
-  kill -9 $job
-  SLOTS=$(slot_of $ME)
+  kill -9 "$job"
+  SLOTS=$(slot_of "$ME")
   cluster down
   eventually 5 leaves_no_trace
 }
@@ -261,10 +270,11 @@ check "taking down nothing succeeds" taking_down_nothing_succeeds
 check "up makes every node Ready" up_makes_every_node_ready
 check "up again changes nothing" up_again_changes_nothing
 check "hollow nodes offer GPUs of both vendors" hollow_nodes_offer_gpus_of_both_vendors
+check "hollow pods run for as long as they say" hollow_pods_run_for_as_long_as_they_say
 check "an image is loaded and runs on every node" an_image_is_loaded_and_runs_on_every_node
 check "names resolve in pods" names_resolve_in_pods
 check "pods reach one another across nodes" pods_reach_one_another_across_nodes
-check "pods reach the API with their token" pods_reach_the_api_with_their_token
+check "pods reach the API by its Service" pods_reach_the_api_by_its_service
 check "logs and exec work" logs_and_exec_work
 check "a token names its node" a_token_names_its_node
 check "the host and a node share its files" the_host_and_a_node_share_its_files

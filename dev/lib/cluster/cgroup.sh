@@ -34,6 +34,20 @@ cgroup_create() { # GROUP
       if [ -f "$dir/$file" ] && ! cgroup_is_v2; then cpuset_fill "$dir" "$1" $file; fi
     done
   done
+  ! cgroup_is_v2 || controllers_pass "$1"
+}
+
+# v2: the kubelet wants every controller in its root group, so each group above must pass them on.
+controllers_pass() { # GROUP
+  local path=$CGROUP_ROOT part controller
+  for part in ${1//\// }; do
+    for controller in cpu cpuset memory pids io; do
+      echo "+$controller" >"$path/cgroup.subtree_control" 2>/dev/null ||
+        grep -qw $controller "$path/cgroup.subtree_control" ||
+        say "warning: cannot pass the $controller controller below $path"
+    done
+    path+=/$part
+  done
 }
 
 cpuset_fill() { # HIERARCHY GROUP FILE

@@ -142,8 +142,8 @@ up_start() {
   apiserver_wait
   say "cluster '$NAME': API server answers after $((SECONDS - start)) s"
   managers_ensure
-  coredns_ensure
   addons_apply
+  coredns_ensure
   for ((index = 1; index <= count; index++)); do
     node_containerd_wait "$index"
     node_kubelet_ensure "$index"
@@ -230,19 +230,14 @@ down_one() {
   rm -f "$STATE/ready"
   if [ -n "$slot" ]; then
     slot_names "$slot"
-    down_processes
+    # All at once and without mercy: an API server that is asked to end after etcd lingers a minute.
+    cgroup_kill "$CGROUP"
     down_host "$slot"
   fi
   rm -rf --one-file-system "$STATE"
   rm -f "$BM_CLUSTERS/$NAME.lock"
   rmdir "$BM_CLUSTERS" 2>/dev/null || true
   say "cluster '$NAME': down in $((SECONDS - start)) s"
-}
-
-# The API server first: without etcd it would linger for a minute. Then everything at once.
-down_processes() {
-  [ ! -d "$STATE/run" ] || proc_stop apiserver 2
-  cgroup_kill "$CGROUP"
 }
 
 down_host() { # SLOT

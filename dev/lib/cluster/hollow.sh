@@ -51,7 +51,7 @@ hollow_ensure() {
   [ -f "$STATE/hollow" ] || return 0
   read -r count gpus vendor <"$STATE/hollow"
   proc_ensure kwok "$CGROUP/control" kwok --kubeconfig "$STATE/kwok.kubeconfig" \
-    --config "$(dirname "$(command -v kwok)")/stages.yaml" --manage-all-nodes=false \
+    --config "$(dirname "$(command -v kwok)")/stages.yaml" --config "$BM_LIB/cluster/stages.yaml" --manage-all-nodes=false \
     --manage-nodes-with-annotation-selector kwok.x-k8s.io/node=fake \
     --node-lease-duration-seconds "$(hollow_lease_seconds)" --server-address "127.0.0.1:$((21100 + SLOT))"
   have=$(kc get nodes -l bimetal.dev/hollow=true -o name | wc -l)
