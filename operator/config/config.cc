@@ -237,8 +237,7 @@ Result<Config> LoadConfig(const std::string& path) {
   }
   auto config = ParseConfig(text);
   if (!config) {
-    return tl::unexpected<Error>(
-        WithContext(std::move(config).error(), "configuration " + path));
+    return tl::unexpected<Error>(WithContext(std::move(config).error(), "configuration " + path));
   }
   return config;
 }

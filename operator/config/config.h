@@ -14,7 +14,8 @@
 namespace bimetal::op {
 
 // The operator's configuration: one YAML file, read once at start. Every field has a default;
-// docs/reference/operator-config.md says what each is for and what it may be. Immutable once parsed.
+// docs/reference/operator-config.md says what each is for and what it may be. Immutable once
+// parsed.
 struct LeaderElectionConfig {
   bool enabled = true;
   std::string lease_name = "bimetal-operator";

@@ -74,8 +74,8 @@ void Section::Read(const char* key, Millis* out, Millis min, Millis max) {
   if (!parsed) {
     Fail(key, Quoted(*text) + " is not a duration such as 30s or 1m30s");
   } else if (*parsed < min || *parsed > max) {
-    Fail(key, Quoted(*text) + " is not between " + FormatDuration(min) + " and " +
-                  FormatDuration(max));
+    Fail(key,
+         Quoted(*text) + " is not between " + FormatDuration(min) + " and " + FormatDuration(max));
   } else {
     *out = *parsed;
   }
@@ -160,8 +160,8 @@ std::string Section::PathOf(std::string_view key) const {
 void Section::Fail(std::string_view key, const std::string& message) {
   if (*error_) return;
   const bool shown = key.size() <= kShown;
-  *error_ = Error{ErrorCode::kInvalid,
-                  PathOf(shown ? key : key.substr(0, kShown)) + ": " + message};
+  *error_ =
+      Error{ErrorCode::kInvalid, PathOf(shown ? key : key.substr(0, kShown)) + ": " + message};
 }
 
 }  // namespace bimetal::op

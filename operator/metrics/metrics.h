@@ -29,17 +29,16 @@ enum class DeviceState {
   kOffline,
 };
 inline constexpr std::array<DeviceState, 8> kDeviceStates = {
-    DeviceState::kAllocated,  DeviceState::kIdle,     DeviceState::kReserved,
-    DeviceState::kFragmented, DeviceState::kDraining, DeviceState::kShut,
-    DeviceState::kUnhealthy,  DeviceState::kOffline,
+    DeviceState::kAllocated, DeviceState::kIdle, DeviceState::kReserved,  DeviceState::kFragmented,
+    DeviceState::kDraining,  DeviceState::kShut, DeviceState::kUnhealthy, DeviceState::kOffline,
 };
 // "allocated", "idle", ...
 std::string_view DeviceStateName(DeviceState state);
 
 // The results of an agent's call, as labels.
 inline constexpr std::array<std::string_view, 10> kAgentReportResults = {
-    "accepted",  "unauthenticated", "permission_denied", "invalid",  "resource_exhausted",
-    "not_leader", "unavailable",    "deadline",          "canceled", "internal",
+    "accepted",   "unauthenticated", "permission_denied", "invalid",  "resource_exhausted",
+    "not_leader", "unavailable",     "deadline",          "canceled", "internal",
 };
 
 struct DeviceRow {
@@ -76,7 +75,7 @@ struct JobUsage {
   std::string model;
   std::int64_t startup_ms = 0, running_ms = 0, teardown_ms = 0;  // device milliseconds
   std::map<std::string, std::int64_t> lost_ms;  // failure | preemption | node_lost -> device ms
-  std::string currency;  // empty: no price known, no cost series
+  std::string currency;                         // empty: no price known, no cost series
   NanoCurrency hardware, energy, labour, shared;
 };
 

@@ -17,7 +17,10 @@ struct KeyPair {
 };
 
 // All functions here are thread-safe and pure but for the randomness of keys and serial numbers.
-// Keys are P-256. Certificates are valid from five minutes before `now`, for clocks that differ.
+// Keys are P-256.
+
+// Certificates are valid from this long before they were made, for clocks that differ.
+inline constexpr Millis kCertificateBackdate = Minutes(5);
 
 // A new self-signed certificate authority. Error kInternal where OpenSSL fails.
 Result<KeyPair> MakeCa(std::string_view common_name, TimePoint now, Millis validity);
