@@ -164,13 +164,22 @@ class AmdReader {
       ++partitions_of_[whole];
     }
     if (card != nullptr) seen_cards_.insert(card->pci.address);
-    if (const auto minor = gpu.Get("drm_render_minor")) seen_renders_.insert(*minor);
-    Insert(std::move(device), "kfd node " + std::to_string(gpu.node));
+    // One render node is one device, whatever else says that there are two.
+    const std::string origin = "kfd node " + std::to_string(gpu.node);
+    const auto minor = gpu.Get("drm_render_minor").value_or(0);
+    if (minor != 0 && !seen_renders_.insert(minor).second) {
+      Add("DuplicateDevice", Severity::kError, device.id.value,
+          origin + " has the render node of another one, renderD" + std::to_string(minor),
+          "report it with the kernel version; the device is counted once");
+      return;
+    }
+    Insert(std::move(device), origin);
   }
 
   Device BlankDevice(const AmdCard* card) const {
     Device device;
     device.vendor = Vendor::kAmd;
+    device.partition = Reading<std::string>::Unknown("the device tree does not tell the mode");
     if (card != nullptr) FillFromCard(*card, device);
     device.driver = report_.facts.at("driver");
     return device;
@@ -195,7 +204,9 @@ class AmdReader {
       device.compute_units = Reading<std::int64_t>::Unknown("kfd tells no simd_count");
     }
     // The card's own total counts all partitions.
-    if (gpu.memory_bytes.known() || is_partition) device.memory_bytes = gpu.memory_bytes;
+    if (gpu.memory_bytes.known() || is_partition || !device.memory_bytes.known()) {
+      device.memory_bytes = gpu.memory_bytes;
+    }
     FillFirmwareFromKfd(gpu, device);
     if (const auto minor = gpu.Get("drm_render_minor"); minor && *minor != 0) {
       SetNodes(device, std::nullopt, static_cast<int>(std::min<std::uint64_t>(*minor, 1 << 20)));
