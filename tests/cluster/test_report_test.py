@@ -95,4 +95,4 @@ class TapResult(unittest.TextTestResult):
 
 
 if __name__ == "__main__":
-    unittest.main(testRunner=unittest.TextTestRunner(resultclass=TapResult))
+    unittest.main(testRunner=unittest.TextTestRunner(resultclass=TapResult, verbosity=0))
