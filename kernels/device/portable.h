@@ -104,10 +104,12 @@ BM_INLINE uint64_t Mix(uint64_t value) {
 
 // BM_MODULE(name, BM_ENTRY(KernelA, ArgsA), ...) closes a kernel source: the host back end's table.
 #if defined(BM_HOST_CODE)
-#define BM_ENTRY(kernel, Args)                                             \
-  ::bimetal::kernels::HostKernel {                                         \
-#kernel, sizeof(Args), &::bimetal::kernels::CallKernel < Args, kernel> \
+// clang-format off
+#define BM_ENTRY(kernel, Args)        \
+  ::bimetal::kernels::HostKernel {    \
+    #kernel, sizeof(Args), &::bimetal::kernels::CallKernel<Args, kernel> \
   }
+// clang-format on
 #define BM_MODULE(name, ...)                                                    \
   namespace bimetal::kernels::host_modules {                                    \
   extern const ::bimetal::kernels::HostKernelTable name;                        \
