@@ -58,7 +58,8 @@ class Authenticator {
   Authenticator& operator=(const Authenticator&) = delete;
 
   // Blocks for a review where the answer is not cached. Error kUnauthorized says what is wrong with
-  // the token and how to mend it; other errors are the API server's and are not cached.
+  // the token and how to mend it. Error kUnavailable where the API server could not be asked; that
+  // is not cached.
   Result<Identity> Authenticate(const std::string& token);
 
  private:
