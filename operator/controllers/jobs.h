@@ -21,12 +21,11 @@ struct JobOptions {
   AttemptOptions attempt;
 };
 
-// What a job has used so far, for the metrics.
+// What a job has used so far, for the metrics. Pointers are borrowed until the next event.
 struct JobSample {
-  std::string name_space, name, uid, queue, vendor, variant, state, currency;
-  std::int64_t device_ms = 0, nano_cost = 0;
-  bool price_missing = false;
-  bool ended = false;
+  const api::GPUJob* object = nullptr;
+  const api::GPUJobStatus* status = nullptr;
+  std::optional<TimePoint> ended;
 };
 
 // Runs jobs: has them placed, makes their pods, follows these to their end, and bills them. Loop

@@ -240,6 +240,13 @@ NodeRecord MakeNodeRecord(const api::Node& node) {
   return out;
 }
 
+bool SameForDecisions(const NodeRecord& a, const NodeRecord& b) {
+  return a.uid == b.uid && a.node.labels == b.node.labels && a.node.taints == b.node.taints &&
+         a.node.ready == b.node.ready && a.node.cordoned == b.node.cordoned &&
+         a.node.allocatable == b.node.allocatable && a.offered == b.offered &&
+         a.boot_id == b.boot_id;
+}
+
 std::vector<core::Pool> PoolsOf(const Store& store) {
   std::vector<core::Pool> out;
   for (const auto& [name, pool] : store.pools) {

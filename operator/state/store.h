@@ -65,6 +65,8 @@ struct NodeRecord {
 };
 
 NodeRecord MakeNodeRecord(const api::Node& node);
+// Equal apart from heartbeats, which the kubelet writes each few minutes or seconds.
+bool SameForDecisions(const NodeRecord& a, const NodeRecord& b);
 
 // Loop thread only.
 struct Store {

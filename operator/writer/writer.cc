@@ -2,8 +2,8 @@
 
 namespace bimetal::op {
 
-Writer::Writer(std::shared_ptr<kube::Client> client, Loop& loop, int threads)
-    : client_(std::move(client)), loop_(loop) {
+Writer::Writer(std::shared_ptr<kube::Client> client, Loop& loop, int threads, Observer observe)
+    : client_(std::move(client)), loop_(loop), observe_(std::move(observe)) {
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
 }
 
@@ -22,11 +22,6 @@ void Writer::Submit(Write write) {
   wake_.notify_one();
 }
 
-std::map<std::pair<std::string, std::string>, std::int64_t> Writer::Counts() const {
-  const std::lock_guard lock(mutex_);
-  return counts_;
-}
-
 std::size_t Writer::Depth() const {
   const std::lock_guard lock(mutex_);
   return queue_.size();
@@ -43,10 +38,8 @@ void Writer::Work() {
       queue_.pop_front();
     }
     Status status = write.run(*client_);
-    {
-      const std::lock_guard lock(mutex_);
-      ++counts_[{write.verb, write.resource}];
-    }
+    observe_(write.verb, write.resource,
+             status ? std::nullopt : std::optional(status.error().code));
     if (write.done) {
       loop_.Post([done = std::move(write.done), status = std::move(status)] { done(status); });
     }

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -41,15 +40,17 @@ class WriteSink {
 // object are not ordered by it: whoever needs an order waits for the result before the next one.
 class Writer final : public WriteSink {
  public:
-  Writer(std::shared_ptr<kube::Client> client, Loop& loop, int threads);
+  // `observe` is told of every write that ended (verb, resource, error); called from many threads.
+  using Observer =
+      std::function<void(const std::string&, const std::string&, std::optional<ErrorCode>)>;
+  Writer(std::shared_ptr<kube::Client> client, Loop& loop, int threads, Observer observe);
   ~Writer() override;  // abandons what has not begun
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
   void Submit(Write write) override;
 
-  // Writes that ended so far by (verb, resource). Thread-safe.
-  std::map<std::pair<std::string, std::string>, std::int64_t> Counts() const;
+  // Writes that wait. Thread-safe.
   std::size_t Depth() const;
 
  private:
@@ -57,11 +58,11 @@ class Writer final : public WriteSink {
 
   std::shared_ptr<kube::Client> client_;
   Loop& loop_;
+  Observer observe_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<Write> queue_;                                             // guarded by mutex_
-  std::map<std::pair<std::string, std::string>, std::int64_t> counts_;  // guarded by mutex_
-  bool stopped_ = false;                                                // guarded by mutex_
+  std::deque<Write> queue_;  // guarded by mutex_
+  bool stopped_ = false;     // guarded by mutex_
   std::vector<std::jthread> threads_;
 };
 

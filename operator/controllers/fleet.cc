@@ -1,0 +1,226 @@
+#include "operator/controllers/fleet.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/log.h"
+#include "core/placement/books.h"
+#include "kube/codec/codec.h"
+#include "operator/controllers/conditions.h"
+
+namespace bimetal::op {
+namespace {
+
+constexpr Millis kPause = Seconds(5);
+
+std::int64_t HeldWhole(const core::placement::Books& books, const NodeName& node,
+                       core::Vendor vendor) {
+  const auto use = books.find(node);
+  if (use == books.end()) return 0;
+  const auto held = use->second.held.find(vendor);
+  return held == use->second.held.end() ? 0
+                                        : (held->second.v + kWholeDevice.v - 1) / kWholeDevice.v;
+}
+
+core::placement::Books BooksOf(const Store& store, const JobController& jobs) {
+  std::vector<core::Pod> pods = jobs.AssumedPods();
+  for (const auto& [key, pod] : store.pods) {
+    if (!pod.ended) pods.push_back(pod.holds);
+  }
+  return core::placement::MakeBooks(pods);
+}
+
+JobUsage* UsageFor(JobRow& row, core::Vendor vendor, const std::string& model) {
+  for (auto& usage : row.usage) {
+    if (usage.vendor == vendor && usage.model == model) return &usage;
+  }
+  row.usage.emplace_back();
+  row.usage.back().vendor = vendor;
+  row.usage.back().model = model;
+  return &row.usage.back();
+}
+
+JobRow RowOf(const JobSample& sample) {
+  JobRow row;
+  row.name_space = sample.object->metadata().namespace_();
+  row.name = sample.object->metadata().name();
+  row.uid = Uid{sample.object->metadata().uid()};
+  row.queue = sample.object->spec().queue_name();
+  row.variant = sample.status->assignment().variant();
+  row.ended = sample.ended;
+  for (const auto& attempt : sample.status->attempts()) {
+    core::Vendor vendor = core::Vendor::kNvidia;
+    for (const auto& variant : sample.object->spec().variants()) {
+      if (variant.name() == attempt.variant())
+        vendor = core::ParseVendor(variant.vendor()).value_or(vendor);
+    }
+    auto* usage = UsageFor(row, vendor, attempt.model());
+    usage->running_ms += attempt.device_milliseconds();
+    if (attempt.has_nano_cost()) {
+      usage->currency = sample.status->usage().currency();
+      usage->hardware.v += attempt.nano_hardware();
+      usage->energy.v += attempt.nano_energy();
+      usage->labour.v += attempt.nano_labour();
+    }
+  }
+  return row;
+}
+
+}  // namespace
+
+FleetController::FleetController(const Clock& clock, Store& store, NodeController& nodes,
+                                 JobController& jobs, WriteSink& writes)
+    : clock_(clock), store_(store), nodes_(nodes), jobs_(jobs), writes_(writes) {}
+
+std::map<std::string, FleetController::PoolSum> FleetController::SumPools() const {
+  const auto books = BooksOf(store_, jobs_);
+  const auto phases = nodes_.Phases();
+  std::map<std::string, PoolSum> sums;
+  for (const auto& [name, pool] : store_.pools) sums[name];
+  for (const auto& [name, record] : store_.nodes) {
+    core::Node node = record.node;
+    node.devices = nodes_.DevicesOf(name);
+    for (const auto& [vendor, devices] : node.devices) {
+      const auto it = sums.find(devices.pool.value);
+      if (it == sums.end()) continue;
+      auto& sum = it->second;
+      const auto phase = phases.find(name);
+      ++sum.nodes;
+      sum.admitted += phase != phases.end() && phase->second == "Admitted" ? 1 : 0;
+      sum.quarantined += phase != phases.end() && phase->second == "Quarantined" ? 1 : 0;
+      sum.total += static_cast<std::int64_t>(devices.devices.size());
+      sum.open += core::UsableDevices(node, vendor);
+      sum.held += HeldWhole(books, node.name, vendor);
+    }
+  }
+  return sums;
+}
+
+template <class T>
+void FleetController::Write(const T& object, const std::string& plural,
+                            std::map<std::string, Sent>& sent) {
+  const std::string name = object.metadata().name();
+  auto& last = sent[name];
+  const std::string json = kube::ToJson(object.status());
+  const TimePoint now = clock_.Now();
+  if (last.in_flight || last.json == json || now < last.at + kPause) return;
+  last.in_flight = true;
+  last.at = now;
+  bimetal::op::Write write{"patch", plural + "/status", "", name, json, {}, {}};
+  write.run = [object](kube::Client& client) { return client.ReplaceStatus(object); };
+  write.done = [&last, json, name](const Status& status) {
+    last.in_flight = false;
+    if (status)
+      last.json = json;
+    else
+      Log(LogLevel::kWarning, "status could not be written",
+          {{"object", name}, {"error", status.error().message}});
+  };
+  writes_.Submit(std::move(write));
+}
+
+void FleetController::Reconcile() {
+  for (const auto& [name, sum] : SumPools()) {
+    api::GPUPool pool = store_.pools.at(name);
+    auto& status = *pool.mutable_status();
+    status.set_observed_generation(pool.metadata().generation());
+    status.mutable_nodes()->set_total(sum.nodes);
+    status.mutable_nodes()->set_admitted(sum.admitted);
+    status.mutable_nodes()->set_quarantined(sum.quarantined);
+    status.mutable_devices()->set_total(sum.total);
+    status.mutable_devices()->set_allocated(sum.held);
+    status.mutable_devices()->set_free(std::max<std::int64_t>(0, sum.open - sum.held));
+    status.mutable_devices()->set_shut(std::max<std::int64_t>(0, sum.total - sum.open));
+    SetCondition(status.mutable_conditions(), "Ready", sum.open > 0 ? "True" : "False",
+                 sum.open > 0 ? "DevicesOpen" : "NoDevicesOpen",
+                 sum.open > 0 ? "" : "no node of the pool is admitted; see kubectl get gpunodes",
+                 pool.metadata().generation(), clock_.Now());
+    Write(pool, "gpupools", pools_sent_);
+  }
+  for (const auto& [name, counts] : jobs_.Queues()) {
+    api::GPUQueue queue = store_.queues.at(name);
+    auto& status = *queue.mutable_status();
+    status.set_observed_generation(queue.metadata().generation());
+    status.set_pending_jobs(counts.pending);
+    status.set_admitted_jobs(counts.admitted);
+    status.clear_usage();
+    std::int64_t used = 0;
+    for (const auto& [vendor, devices] : counts.used) {
+      auto* row = status.add_usage();
+      row->set_vendor(std::string(core::VendorName(vendor)));
+      row->set_used(devices);
+      used += devices;
+    }
+    status.set_used_devices(used);
+    const bool hold = queue.spec().stop_policy() == "Hold";
+    SetCondition(status.mutable_conditions(), "Active", hold ? "False" : "True",
+                 hold ? "QueueStopped" : "Active",
+                 hold ? "spec.stopPolicy is Hold: nothing new starts" : "",
+                 queue.metadata().generation(), clock_.Now());
+    Write(queue, "gpuqueues", queues_sent_);
+  }
+}
+
+FleetSample FleetController::Sample(bool leader) const {
+  FleetSample out;
+  out.now = clock_.Now();
+  out.leader = leader;
+  const auto books = BooksOf(store_, jobs_);
+  std::map<std::string, std::int64_t> phases;
+  for (const auto& [name, phase] : nodes_.Phases()) ++phases[phase];
+  for (const auto& [phase, count] : phases) out.nodes.push_back({phase, count});
+  for (const auto& [name, object] : store_.gpu_nodes) {
+    std::map<std::string, std::int64_t> held;
+    for (const auto vendor : core::kVendors) {
+      held[std::string(core::VendorName(vendor))] = HeldWhole(books, NodeName{name}, vendor);
+    }
+    const auto record = store_.nodes.find(name);
+    const bool offline = record == store_.nodes.end() || !record->second.node.ready;
+    for (const auto& device : object.status().devices()) {
+      DeviceRow row;
+      row.node = name;
+      row.uuid = device.id();
+      row.vendor = core::ParseVendor(device.vendor()).value_or(core::Vendor::kNvidia);
+      row.model = device.model();
+      row.architecture = device.architecture();
+      row.partition = device.partition();
+      row.driver_version = object.status().driver_version();
+      row.pci_address = device.pci_address();
+      row.index = device.index();
+      for (const auto& pool : object.status().pools()) {
+        const auto it = store_.pools.find(pool);
+        if (it != store_.pools.end() && it->second.spec().vendor() == device.vendor())
+          row.pool = pool;
+      }
+      if (offline) row.state = DeviceState::kOffline;
+      // The kubelet picks the device, so which one is taken is not known here; how many are is.
+      else if (held[device.vendor()]-- > 0)
+        row.state = DeviceState::kAllocated;
+      else if (device.open())
+        row.state = DeviceState::kIdle;
+      else if (device.health() == "Unhealthy")
+        row.state = DeviceState::kUnhealthy;
+      else
+        row.state = DeviceState::kShut;
+      out.devices.push_back(std::move(row));
+    }
+  }
+  std::map<std::string, std::int64_t> states;
+  for (const auto& sample : jobs_.Samples()) {
+    ++states[sample.status->state().empty() ? "Pending" : sample.status->state()];
+    if (sample.status->usage().basis() == "PriceMissing") ++out.jobs_without_price;
+    if (sample.status->attempts_size() > 0) out.job_rows.push_back(RowOf(sample));
+  }
+  for (const auto& [state, count] : states) out.jobs.push_back({state, count});
+  for (const auto& [name, counts] : jobs_.Queues()) {
+    QueueRow row;
+    row.queue = name;
+    row.pending_jobs = counts.pending;
+    row.admitted_jobs = counts.admitted;
+    for (const auto& [vendor, devices] : counts.used) row.admitted_gpus += devices;
+    out.queues.push_back(row);
+  }
+  return out;
+}
+
+}  // namespace bimetal::op

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "operator/controllers/jobs.h"
+#include "operator/controllers/nodes.h"
+#include "operator/metrics/metrics.h"
+#include "operator/state/store.h"
+#include "operator/writer/writer.h"
+
+namespace bimetal::op {
+
+// The statuses of pools and queues, and the sample for the metrics: sums over what the other
+// controllers know. Loop thread only.
+class FleetController {
+ public:
+  FleetController(const Clock& clock, Store& store, NodeController& nodes, JobController& jobs,
+                  WriteSink& writes);
+
+  // Writes statuses that changed, each at most once in five seconds.
+  void Reconcile();
+  FleetSample Sample(bool leader) const;
+
+ private:
+  struct PoolSum {
+    int nodes = 0, admitted = 0, quarantined = 0;
+    std::int64_t total = 0, open = 0, held = 0;
+  };
+  struct Sent {
+    std::string json;
+    TimePoint at;
+    bool in_flight = false;
+  };
+
+  std::map<std::string, PoolSum> SumPools() const;
+  template <class T>
+  void Write(const T& object, const std::string& plural, std::map<std::string, Sent>& sent);
+
+  const Clock& clock_;
+  Store& store_;
+  NodeController& nodes_;
+  JobController& jobs_;
+  WriteSink& writes_;
+  std::map<std::string, Sent> pools_sent_, queues_sent_;
+};
+
+}  // namespace bimetal::op

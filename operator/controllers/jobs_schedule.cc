@@ -1,0 +1,278 @@
+// The part of JobController that has jobs placed: snapshot, cycle, pods.
+#include <algorithm>
+#include <thread>
+
+#include "core/base/log.h"
+#include "kube/codec/codec.h"
+#include "operator/controllers/conditions.h"
+#include "operator/controllers/jobs.h"
+#include "operator/pods/job_pod.h"
+
+namespace bimetal::op {
+namespace {
+
+constexpr int kShownPositions = 50;  // of a queue: design, status budget
+constexpr int kAttemptsKept = 10;
+
+// A create that is safe to repeat, because its name is deterministic: tried a few times where the
+// server asks for patience; an object of that name counts as ours if it carries our uid.
+template <class T>
+Status CreateOnce(kube::Client& client, const std::string& name_space, const std::string& name,
+                  const std::string& body, const std::string& job_uid) {
+  constexpr int kTries = 5;
+  for (int attempt = 1;; ++attempt) {
+    const auto created = client.CreateRaw(kube::InfoOf<T>(), name_space, body);
+    if (created) return {};
+    if (created.error().code == ErrorCode::kAlreadyExists) {
+      BIMETAL_TRY_ASSIGN(const T existing, client.Get<T>(name_space, name));
+      const auto label = existing.metadata().labels().find(kJobUidLabel);
+      if (label != existing.metadata().labels().end() && label->second == job_uid) return {};
+      return tl::unexpected<Error>(created.error());
+    }
+    if (!IsRetriable(created.error()) || attempt == kTries)
+      return tl::unexpected<Error>(created.error());
+    const std::int64_t pause =
+        std::clamp<std::int64_t>(created.error().retry_after_ms, 100 * attempt, 5000);
+    std::this_thread::sleep_for(std::chrono::milliseconds(pause));
+  }
+}
+
+// Makes room for a row without losing what it cost.
+void FoldOldestAttempt(api::GPUJobStatus* status) {
+  const api::Attempt oldest = status->attempts(0);
+  status->mutable_attempts()->DeleteSubrange(0, 1);
+  auto* next = status->mutable_attempts(0);
+  next->set_device_milliseconds(next->device_milliseconds() + oldest.device_milliseconds());
+  if (oldest.device_milliseconds() > 0 && !oldest.has_nano_cost()) next->clear_nano_cost();
+  if (next->has_nano_cost()) next->set_nano_cost(next->nano_cost() + oldest.nano_cost());
+  next->set_nano_hardware(next->nano_hardware() + oldest.nano_hardware());
+  next->set_nano_energy(next->nano_energy() + oldest.nano_energy());
+  next->set_nano_labour(next->nano_labour() + oldest.nano_labour());
+}
+
+}  // namespace
+
+bool JobController::WantsPlace(const Record& record) const {
+  return record.job && record.status.state() == "Pending" && !record.object.spec().suspend() &&
+         !HasLivePods(record) && !(record.not_before && clock_.Now() < *record.not_before);
+}
+
+std::vector<core::Pod> JobController::AssumedPods() const {
+  std::vector<core::Pod> out;
+  for (const auto& [uid, record] : records_) {
+    for (const auto& [name, pod] : record.assumed) out.push_back(pod);
+  }
+  return out;
+}
+
+core::queue::Snapshot JobController::MakeSnapshot() const {
+  core::queue::Snapshot out;
+  out.now = clock_.Now();
+  out.pools = PoolsOf(store_);
+  out.queues = QueuesOf(store_);
+  out.namespaces = store_.namespaces;
+  for (const auto& [name, record] : store_.nodes) {
+    core::Node node = record.node;
+    node.devices = nodes_.DevicesOf(name);
+    node.cordoned = node.cordoned || nodes_.OnHold(name);
+    out.nodes.push_back(std::move(node));
+  }
+  for (const auto& [key, pod] : store_.pods) {
+    if (!pod.ended) out.pods.push_back(pod.holds);
+  }
+  for (auto& pod : AssumedPods()) out.pods.push_back(std::move(pod));
+  for (const auto& [uid, record] : records_) {
+    if (!record.job) continue;
+    const auto vendor = core::ParseVendor(record.status.assignment().vendor());
+    if (vendor && (Active(record) || HasLivePods(record))) {
+      out.holdings.push_back(
+          {record.job->uid, record.job->queue, *vendor, record.status.assignment().devices()});
+    }
+    if (WantsPlace(record)) out.pending.push_back(*record.job);
+  }
+  return out;
+}
+
+void JobController::Schedule() {
+  if (!started_) return;
+  const auto snapshot = MakeSnapshot();
+  if (snapshot.pending.empty()) return;
+  const auto plan = core::queue::Decide(snapshot);
+  for (const auto& assignment : plan.assignments) {
+    const auto it = records_.find(assignment.job.value);
+    if (it != records_.end()) Assign(it->second, assignment);
+  }
+  for (const auto& refusal : plan.refusals) {
+    const auto it = records_.find(refusal.job.value);
+    if (it != records_.end()) Refuse(it->second, refusal);
+  }
+}
+
+std::string JobController::ResourceName(const std::string& pool, core::Vendor vendor) const {
+  const auto it = store_.pools.find(pool);
+  if (it != store_.pools.end() && !it->second.spec().resource_name().empty())
+    return it->second.spec().resource_name();
+  return std::string(core::DefaultResourceName(vendor));
+}
+
+void JobController::Assign(Record& record, const core::queue::Assignment& assignment) {
+  const TimePoint now = clock_.Now();
+  const auto& variant = record.job->variants[assignment.variant];
+  auto& status = record.status;
+  status.set_attempt(status.attempt() + 1);
+  status.set_state("Starting");
+  status.set_reason("PodsStarting");
+  status.set_message("placed on pool " + assignment.pool.value + " as variant " + variant.name);
+  status.clear_blockers();
+  status.clear_queue_position();
+  status.clear_roles();
+  status.set_ready("0/" + std::to_string(core::PodCount(*record.job)));
+  auto* place = status.mutable_assignment();
+  place->Clear();
+  place->set_variant(variant.name);
+  place->set_vendor(std::string(core::VendorName(variant.vendor)));
+  place->set_pool(assignment.pool.value);
+  place->set_devices(static_cast<int>(assignment.devices));
+  std::set<std::string> nodes;
+  for (const auto& pod : assignment.pods) nodes.insert(pod.node.value);
+  if (status.attempts_size() == kAttemptsKept) FoldOldestAttempt(&status);
+  auto* row = status.add_attempts();
+  row->set_number(status.attempt());
+  row->set_variant(variant.name);
+  row->set_start_time(FormatTime(now));
+  for (const auto& node : nodes) {
+    if (place->nodes_size() == 64) break;
+    place->add_nodes(node);
+    row->add_nodes(node);
+  }
+  SetCondition(status.mutable_conditions(), "Placed", "True", "Placed", status.message(),
+               status.observed_generation(), now);
+  record.timeline = {};
+  record.not_before.reset();
+  Log(LogLevel::kInfo, "job placed",
+      {{"job", record.job->name},
+       {"namespace", record.job->name_space},
+       {"variant", variant.name},
+       {"pool", assignment.pool.value},
+       {"devices", assignment.devices},
+       {"attempt", status.attempt()}});
+  CreatePods(record, assignment);
+  WriteStatus(record);
+}
+
+void JobController::CreateService(Record& record) {
+  if (record.service_made || core::PodCount(*record.job) == 1) return;
+  record.service_made = true;
+  const std::string ns = record.job->name_space, uid = record.job->uid.value;
+  Write write{
+      "create", "services", ns, GangServiceName(record.object), BuildGangService(record.object),
+      {},       {}};
+  write.run = [ns, uid, name = write.name, body = write.body](kube::Client& client) {
+    return CreateOnce<api::Service>(client, ns, name, body, uid);
+  };
+  write.done = [this, uid](const Status& status) {
+    const auto it = records_.find(uid);
+    if (status || it == records_.end()) return;
+    it->second.service_made = false;
+    it->second.create_error = status.error().message;
+    touched_.insert(uid);
+  };
+  writes_.Submit(std::move(write));
+}
+
+void JobController::CreatePods(Record& record, const core::queue::Assignment& assignment) {
+  const core::Job& job = *record.job;
+  const auto& variant = job.variants[assignment.variant];
+  const GangContext gang{
+      record.object,           job,
+      assignment.variant,      ResourceName(assignment.pool.value, variant.vendor),
+      options_.priority_class, record.status.attempt()};
+  // All are built before the first is sent: a template that cannot be built must not leave half a
+  // gang.
+  std::vector<std::pair<std::string, std::string>> bodies;
+  for (const auto& placement : assignment.pods) {
+    auto body = BuildJobPod(gang, placement);
+    if (!body) {
+      record.create_error = body.error().message;
+      touched_.insert(job.uid.value);
+      return;
+    }
+    bodies.emplace_back(JobPodName(gang, placement.role, placement.index), std::move(*body));
+  }
+  CreateService(record);
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    const auto& placement = assignment.pods[i];
+    core::Pod assumed;
+    assumed.uid = Uid{"assumed/" + job.name_space + "/" + bodies[i].first};
+    assumed.name_space = job.name_space;
+    assumed.name = bodies[i].first;
+    assumed.node = placement.node;
+    assumed.requests = job.roles[placement.role].requests;
+    assumed.devices[variant.vendor] = MilliDevice{variant.devices_per_pod * kWholeDevice.v};
+    record.assumed[assumed.name] = assumed;
+    Write write{"create", "pods", job.name_space, assumed.name, std::move(bodies[i].second),
+                {},       {}};
+    write.run = [ns = job.name_space, name = assumed.name, body = write.body,
+                 uid = job.uid.value](kube::Client& client) {
+      return CreateOnce<api::Pod>(client, ns, name, body, uid);
+    };
+    write.done = [this, uid = job.uid.value, name = assumed.name,
+                  attempt = gang.attempt](const Status& status) {
+      const auto it = records_.find(uid);
+      if (status || it == records_.end() || it->second.status.attempt() != attempt) return;
+      it->second.assumed.erase(name);
+      it->second.create_error = "pod " + name + " could not be created: " + status.error().message;
+      touched_.insert(uid);
+    };
+    writes_.Submit(std::move(write));
+  }
+}
+
+void JobController::Refuse(Record& record, const core::queue::Refusal& refusal) {
+  const TimePoint now = clock_.Now();
+  auto& status = record.status;
+  status.set_state("Pending");
+  status.set_reason(refusal.reason);
+  status.set_message(Cut(refusal.message, 4096));
+  status.clear_blockers();
+  for (const auto& blocker : refusal.blockers) {
+    auto* b = status.add_blockers();
+    b->set_variant(blocker.variant);
+    b->set_reason(blocker.reason);
+    b->set_need(static_cast<int>(std::min<std::int64_t>(blocker.need, 1'000'000'000)));
+    b->set_free(static_cast<int>(std::min<std::int64_t>(blocker.free, 1'000'000'000)));
+    b->set_unblocked_by(Cut(blocker.unblocked_by, 1024));
+  }
+  if (refusal.ahead < kShownPositions) {
+    auto* position = status.mutable_queue_position();
+    position->set_ahead(refusal.ahead);
+    position->set_of(refusal.of);
+    position->set_as_of(FormatTime(now));
+  } else {
+    status.clear_queue_position();
+  }
+  SetCondition(status.mutable_conditions(), "Placed", "False", refusal.reason, refusal.message,
+               status.observed_generation(), now);
+  WriteStatus(record);
+}
+
+std::map<std::string, JobController::QueueCounts> JobController::Queues() const {
+  std::map<std::string, QueueCounts> out;
+  for (const auto& [name, queue] : store_.queues) out[name];
+  for (const auto& [uid, record] : records_) {
+    const auto it = out.find(record.object.spec().queue_name());
+    if (it == out.end()) continue;
+    const auto& state = record.status.state();
+    if (state == "Completed" || state == "Failed") continue;
+    const auto vendor = core::ParseVendor(record.status.assignment().vendor());
+    if (vendor && (Active(record) || HasLivePods(record))) {
+      ++it->second.admitted;
+      it->second.used[*vendor] += record.status.assignment().devices();
+    } else {
+      ++it->second.pending;
+    }
+  }
+  return out;
+}
+
+}  // namespace bimetal::op

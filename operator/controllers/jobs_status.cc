@@ -1,0 +1,113 @@
+// The part of JobController that writes statuses: at most one write per job and transition.
+#include <google/protobuf/util/message_differencer.h>
+
+#include "core/base/log.h"
+#include "kube/codec/codec.h"
+#include "operator/controllers/jobs.h"
+
+namespace bimetal::op {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+
+// Changes of these fields alone wait: counters that move while nothing happens to the job.
+constexpr Millis kCountersPause = Seconds(2);  // of a running job
+constexpr Millis kWaitingPause = Seconds(60);  // of a waiting job
+constexpr Millis kWriteRetryPause = Seconds(1);
+
+api::GPUJobStatus Essence(api::GPUJobStatus status) {
+  status.clear_queue_position();
+  status.clear_ready();
+  status.clear_roles();
+  status.clear_message();
+  for (auto& blocker : *status.mutable_blockers()) {
+    blocker.clear_free();
+    blocker.clear_unblocked_by();
+  }
+  for (auto& condition : *status.mutable_conditions()) condition.clear_message();
+  const bool final = status.state() == "Completed" || status.state() == "Failed";
+  if (!final) {
+    status.clear_usage();
+    for (auto& row : *status.mutable_attempts()) {
+      row.clear_device_milliseconds();
+      row.clear_nano_cost();
+    }
+  }
+  return status;
+}
+
+// Usage alone is never a reason to write while a job runs: the metrics are live.
+api::GPUJobStatus WithoutUsage(api::GPUJobStatus status) {
+  status.clear_usage();
+  status.clear_queue_position();
+  for (auto& row : *status.mutable_attempts()) {
+    row.clear_device_milliseconds();
+    row.clear_nano_cost();
+  }
+  return status;
+}
+
+}  // namespace
+
+void JobController::WriteStatus(Record& record) {
+  if (record.write_in_flight || MessageDifferencer::Equals(record.status, record.written)) return;
+  const TimePoint now = clock_.Now();
+  if (record.last_write &&
+      MessageDifferencer::Equals(Essence(record.status), Essence(record.written))) {
+    if (MessageDifferencer::Equals(WithoutUsage(record.status), WithoutUsage(record.written)) &&
+        record.status.state() != "Pending") {
+      return;
+    }
+    const Millis pause = record.status.state() == "Pending" ? kWaitingPause : kCountersPause;
+    if (now < *record.last_write + pause) {
+      Wake(record, *record.last_write + pause);
+      return;
+    }
+  }
+  record.write_in_flight = true;
+  record.last_write = now;
+  api::GPUJob target;
+  *target.mutable_metadata() = record.object.metadata();
+  *target.mutable_status() = record.status;
+  const std::string uid = record.object.metadata().uid();
+  Write write{"patch",
+              "gpujobs/status",
+              target.metadata().namespace_(),
+              target.metadata().name(),
+              kube::ToJson(record.status),
+              {},
+              {}};
+  write.run = [target](kube::Client& client) { return client.ReplaceStatus(target); };
+  write.done = [this, uid, sent = record.status](const Status& result) {
+    const auto it = records_.find(uid);
+    if (it == records_.end()) return;
+    it->second.write_in_flight = false;
+    if (result) {
+      it->second.written = sent;
+    } else if (result.error().code != ErrorCode::kNotFound) {
+      Log(LogLevel::kWarning, "job status could not be written",
+          {{"job", it->second.object.metadata().name()}, {"error", result.error().message}});
+      it->second.last_write.reset();
+      Wake(it->second, clock_.Now() + kWriteRetryPause);
+      return;
+    }
+    touched_.insert(uid);
+  };
+  writes_.Submit(std::move(write));
+}
+
+std::vector<JobSample> JobController::Samples() const {
+  std::vector<JobSample> out;
+  for (const auto& [uid, record] : records_) {
+    JobSample sample{&record.object, &record.status, std::nullopt};
+    const bool ended = record.status.state() == "Completed" || record.status.state() == "Failed";
+    if (ended && record.status.attempts_size() > 0) {
+      const auto time = ParseTime(record.status.attempts().rbegin()->end_time());
+      sample.ended = time ? *time : TimePoint{};
+    }
+    out.push_back(std::move(sample));
+  }
+  return out;
+}
+
+}  // namespace bimetal::op
