@@ -133,8 +133,7 @@ int Run(const Flags& flags) {
   const SystemClock clock;
   auto transport = kube::MakeTransport(*cluster);
   if (!transport) {
-    std::fprintf(stderr, "bimetal-operator: %s
-", transport.error().message.c_str());
+    std::fprintf(stderr, "bimetal-operator: %s\n", transport.error().message.c_str());
     return 1;
   }
   auto client =
