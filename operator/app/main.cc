@@ -16,6 +16,7 @@
 #include "kube/transport/transport.h"
 #include "operator/agents/service.h"
 #include "operator/app/app.h"
+#include "operator/app/cleanup.h"
 #include "operator/config/config.h"
 #include "operator/http/server.h"
 #include "operator/metrics/metrics.h"
@@ -28,10 +29,12 @@ namespace {
 constexpr std::string_view kUsage =
     R"(bimetal-operator: makes NVIDIA and AMD GPUs one schedulable, proven and priced resource
 
-usage: bimetal-operator --config FILE [--kubeconfig FILE]
+usage: bimetal-operator --config FILE [--kubeconfig FILE] [--cleanup]
 
   --config FILE      the operator's configuration (docs/reference/operator-config.md)
   --kubeconfig FILE  run outside of the cluster; without it the pod's service account is used
+  --cleanup          take taints and labels off the nodes, delete what the operator made for itself,
+                     and exit: for the end of a release
   --version          print the version
   --help             print this
 
@@ -40,6 +43,7 @@ environment: POD_NAME, POD_IP: who this replica is and where agents reach it (do
 
 struct Flags {
   std::string config, kubeconfig;
+  bool cleanup = false;
 };
 
 // Exit code for a usage error: sysexits' EX_USAGE.
@@ -55,6 +59,10 @@ int ParseFlags(int argc, char** argv, Flags* flags) {
     if (arg == "--version") {
       std::puts("bimetal-operator " BIMETAL_VERSION);
       return 0;
+    }
+    if (arg == "--cleanup") {
+      flags->cleanup = true;
+      continue;
     }
     std::string* target = arg == "--config"       ? &flags->config
                           : arg == "--kubeconfig" ? &flags->kubeconfig
@@ -138,6 +146,11 @@ int Run(const Flags& flags) {
   }
   auto client =
       std::make_shared<kube::Client>(std::shared_ptr<kube::Transport>(std::move(*transport)));
+  if (flags.cleanup) {
+    const auto cleaned = CleanUp(*client, config->name_space, config->leader_election.lease_name);
+    if (!cleaned) std::fprintf(stderr, "bimetal-operator: %s\n", cleaned.error().message.c_str());
+    return cleaned ? 0 : 1;
+  }
   Metrics metrics(BIMETAL_VERSION);
   App app(clock, client, *config, metrics);
   std::jthread loop_thread;
