@@ -95,7 +95,12 @@ up_wishes() { # NODES HOLLOW GPUS VENDOR AUDIT
   local want=${1:-$have}
   [ "$want" -gt 0 ] || want=4
   [ "$want" = "$have" ] || { rm -f "$STATE/ready"; echo "$want" >"$STATE/nodes.count"; }
-  if [ -n "$2" ] && [ "$2 $3 $4" != "$(cat "$STATE/hollow" 2>/dev/null)" ]; then
+  local old_count=0 old_kind=""
+  [ ! -f "$STATE/hollow" ] || read -r old_count old_kind <"$STATE/hollow"
+  [ -z "$2" ] || [ "$2" -eq 0 ] || [ "$old_count" -eq 0 ] || [ "$old_kind" = "$3 $4" ] ||
+    die "the hollow nodes of cluster '$NAME' have $old_kind GPUs; they cannot become $3 $4" \
+      "remove them first: dev/cluster up --name $NAME --hollow 0"
+  if [ -n "$2" ] && [ "$2 $3 $4" != "$old_count $old_kind" ]; then
     rm -f "$STATE/ready"
     echo "$2 $3 $4" >"$STATE/hollow"
   fi
@@ -133,7 +138,11 @@ up_start() {
   network_up
   pki_control_plane
   cgroup_create "$CGROUP/control"
-  say "cluster '$NAME' ($BRIDGE): starting the control plane"
+  if proc_alive apiserver; then
+    say "cluster '$NAME' ($BRIDGE): mending what is missing"
+  else
+    say "cluster '$NAME' ($BRIDGE): starting the control plane"
+  fi
   etcd_ensure
   apiserver_ensure
   for ((index = 1; index <= count; index++)); do up_node_early "$index"; done

@@ -59,7 +59,7 @@ hollow_ensure() {
   say "hollow nodes: $have -> $count"
   if [ "$have" -gt "$count" ]; then
     for ((index = count + 1; index <= have; index++)); do hollow_name "$index"; echo; done |
-      xargs -n 200 "$KUBECTL" --kubeconfig "$STATE/admin.kubeconfig" delete node --wait=false >/dev/null
+      xargs -n 50 -P 8 "$KUBECTL" --kubeconfig "$STATE/admin.kubeconfig" delete node --wait=false >/dev/null
     return
   fi
   hollow_create "$have" "$count" "$gpus" "$vendor"
@@ -72,7 +72,7 @@ hollow_create() { # HAVE COUNT GPUS VENDOR
     for ((index = $1 + 1 + part; index <= $2; index += 4)); do hollow_node "$index" "$3" "$4"; done \
       >"$STATE/config/hollow-$part.yaml"
     [ -s "$STATE/config/hollow-$part.yaml" ] || continue
-    kc create -f "$STATE/config/hollow-$part.yaml" >/dev/null &
+    kc create --validate=false -f "$STATE/config/hollow-$part.yaml" >/dev/null &
     jobs+=($!)
   done
   for job in "${jobs[@]}"; do wait "$job" || die "some hollow nodes were not created" "try the same command again"; done
@@ -85,5 +85,6 @@ hollow_wait() {
 }
 
 hollow_all_ready() {
+  sleep 0.3 # each look reads them all
   [ "$(kc get nodes -l bimetal.dev/hollow=true --no-headers 2>/dev/null | awk '$2 == "Ready"' | wc -l)" -eq "$1" ]
 }
