@@ -48,4 +48,8 @@ std::int64_t UsableDevices(const Node& node, Vendor vendor) {
   return std::max<std::int64_t>(0, std::min<std::int64_t>(open, *found->second.offered));
 }
 
+std::int64_t WholeDevices(MilliDevice held) {
+  return held.v <= 0 ? 0 : (held.v - 1) / kWholeDevice.v + 1;
+}
+
 }  // namespace bimetal::core

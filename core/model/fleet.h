@@ -76,6 +76,8 @@ struct Node {
 // Whole devices of `vendor` on `node` that jobs may use: open ones, at most what the kubelet
 // offers.
 std::int64_t UsableDevices(const Node& node, Vendor vendor);
+// Devices that `held` takes out of use; one that is held in part counts whole. Never negative.
+std::int64_t WholeDevices(MilliDevice held);
 
 struct Pool {
   PoolName name;

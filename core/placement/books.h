@@ -18,7 +18,7 @@ struct NodeUse {
 using Books = std::map<NodeName, NodeUse>;
 
 // Sums `pods` by node; pods on no node hold nothing. The order of `pods` does not matter; a pod
-// given twice (same uid) counts once.
+// given twice (same uid; namespace and name where it has no uid yet) counts once.
 Books MakeBooks(const std::vector<Pod>& pods);
 
 // Whole devices of `vendor` that are usable and not held on `node`, never negative.

@@ -36,9 +36,11 @@ struct GangResult {
   std::string unblocked_by;  // the next event that helps, as a sentence part; empty where placed
 };
 
-// Places all pods of `job` in `variant` on nodes of the pools in `pools` (any of them, but all pods
-// in one pool), or none. Packs: fewest nodes, best fit, ties by node name. Nodes must be ready, not
-// cordoned, tolerated and selected. Pure; the order of `nodes` does not matter.
+// Places all pods of `job` in `variant` on `nodes` (those of one pool of the variant's vendor), or
+// none. Packs: fewest nodes, best fit, ties by node name; indexes of a role run node by node. Nodes
+// must be ready, not cordoned, tolerated and selected, and all their open devices must be what the
+// variant asks for, because the kubelet picks which ones a pod gets. Pure; the order of `nodes` does
+// not matter.
 GangResult PlaceGang(const Job& job, const Variant& variant, const std::vector<Node>& nodes,
                      const Books& books);
 

@@ -60,10 +60,16 @@ struct Plan {
   std::vector<Refusal> refusals;        // in queue order
 };
 
-// One cycle: jobs in the order priority (high first), created, uid; variants in order; each either
-// gets its whole gang in one pool of the variant's vendor or a refusal. A Strict queue lets no job
-// overtake another of the same queue that waits for devices of a vendor that both could use;
-// Backfill lets it. Pure and independent of the order of its inputs.
+// One cycle: jobs in the order priority (high first), created, uid; variants in order; pools of the
+// variant's vendor by name; each job either gets its whole gang in one pool or a refusal. A Strict
+// queue lets no job overtake another of the same queue that waits (for devices, quota, validation
+// or node capacity, not one that can never start) on the vendor on which the other would wait: a job
+// behind it may still start on a vendor that the waiting one cannot use. Backfill lets it overtake.
+// Pure and independent of the order of its inputs.
+//
+// Reasons: QueueNotFound, QueueNotAllowed, QueueStopped (of the whole job, without blockers);
+// NoMatchingDevice, ExceedsCapacity (never); WaitingForQuota, WaitingForDevices,
+// WaitingForValidation, WaitingForNodeCapacity.
 Plan Decide(const Snapshot& snapshot);
 
 }  // namespace bimetal::core::queue
