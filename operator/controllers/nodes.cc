@@ -221,12 +221,13 @@ std::optional<core::admission::RunPod> NodeController::FindRunPod(const std::str
       older.push_back(&pod);
     }
   }
-  if (state.pending && !state.pending->uid.empty() &&
-      (newest == nullptr || newest->holds.uid.value != state.pending->uid)) {
-    // Created, but the watch has not shown it yet.
+  // The watch has caught up with what we created.
+  if (state.pending && newest != nullptr && newest->holds.name == state.pending->name) {
+    state.pending.reset();
+  }
+  if (state.pending && !state.pending->uid.empty()) {
     return core::admission::RunPod{state.pending->uid, state.pending->created, false, ""};
   }
-  if (state.pending && !state.pending->uid.empty()) state.pending.reset();
   // Only the newest run's pod is kept, for its log.
   for (const auto* pod : older) {
     if (started_) DeletePod({pod->holds.name_space, pod->holds.name}, pod->holds.uid.value);

@@ -66,7 +66,7 @@ void GiveDevices(const ValidationPodSpec& spec, Json& container, Json& volumes) 
   // them to its cgroup.
   mount("kfd", "/dev/kfd", "/dev/kfd", false);
   mount("dri", "/dev/dri", "/dev/dri", false);
-  container["securityContext"] = {{"privileged", true}};
+  container["securityContext"] = {{"runAsUser", 0}, {"privileged", true}};
 }
 
 }  // namespace
@@ -88,7 +88,8 @@ std::string BuildValidationPod(const ValidationPodSpec& spec) {
       {{{"name", "POD_UID"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "metadata.uid"}}}}}}});
   container["resources"] = {{"requests", {{"cpu", "100m"}, {"memory", "128Mi"}}}};
   // Root, because the agent's socket and the devices belong to root; nothing else is granted.
-  container["securityContext"] = {{"allowPrivilegeEscalation", false},
+  container["securityContext"] = {{"runAsUser", 0},
+                                  {"allowPrivilegeEscalation", false},
                                   {"readOnlyRootFilesystem", true},
                                   {"capabilities", {{"drop", {"ALL"}}}}};
   container["volumeMounts"] = Json::array({{{"name", "agent"}, {"mountPath", "/run/bimetal"}}});
