@@ -285,7 +285,7 @@ void NodeController::DecideVendor(const std::string& name, NodeState& state, Ven
     for (const auto& [key, pod] : store_.pods) {
       if (pod.holds.uid.value == decision.end_run) DeletePod(key, decision.end_run);
     }
-    if (vendor_state.pending && vendor_state.pending->uid.empty()) vendor_state.pending.reset();
+    vendor_state.pending.reset();
   }
   vendor_state.decision = std::move(decision);
   if (vendor_state.decision->start_run && pool != nullptr && !vendor_state.pending) {
