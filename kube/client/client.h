@@ -72,6 +72,9 @@ class Client {
  public:
   explicit Client(std::shared_ptr<Transport> transport, Millis deadline = Seconds(30));
 
+  // The same server with another deadline per request.
+  Client WithDeadline(Millis deadline) const;
+
   // Cluster-scoped kinds: `ns` is "".
   template <class T>
   Result<T> Get(std::string_view ns, std::string_view name) {
@@ -180,9 +183,11 @@ class Client {
   Status ReplaceStatusOf(const ResourceInfo& info, const google::protobuf::Message& object);
   Status DeleteOf(const ResourceInfo& info, std::string_view ns, std::string_view name,
                   const DeleteOptions& options);
-  // Returns the list's resource version. `restart` is called before a list begins again.
+  // Returns the list's resource version. `restart` is called before a list begins again; `sent`,
+  // where given, grows by the requests sent.
   Result<std::string> ListInto(const ResourceInfo& info, const ListOptions& options, ItemSink& sink,
-                               const std::function<void()>& restart, StopToken stop);
+                               const std::function<void()>& restart, StopToken stop,
+                               std::int64_t* sent = nullptr);
   // For each line `on_line` gets it decoded (its object in `object`) or the decoding error; it
   // returns whether to go on, or an error that ends the watch.
   Status WatchInto(const ResourceInfo& info, const WatchOptions& options,

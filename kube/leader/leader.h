@@ -73,7 +73,7 @@ struct LeaderCallbacks {
 class LeaderElector {
  public:
   // `clock` must outlive the elector; the system's where null.
-  LeaderElector(std::shared_ptr<Client> client, LeaderConfig config, LeaderCallbacks callbacks,
+  LeaderElector(const std::shared_ptr<Client>& client, LeaderConfig config, LeaderCallbacks callbacks,
                 const Clock* clock = nullptr);
   ~LeaderElector();
   LeaderElector(const LeaderElector&) = delete;
