@@ -1,0 +1,31 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/devices/inventory.h"
+#include "agent/kubelet/plugin_device.h"
+#include "api/agent.pb.h"
+
+namespace bimetal::agent {
+
+// Bounds that the operator puts on one report (operator/agents/check_report.h).
+inline constexpr int kMaxReportedDevices = 256;
+inline constexpr int kMaxReportedFindings = 256;
+inline constexpr int kMaxReportedFirmware = 64;
+
+// The present fingerprint of each vendor that has devices here, by the vendor's name.
+std::map<std::string, std::string> FingerprintsOf(const Inventory& inventory);
+
+// What the operator is told. A field that is not known stays empty; health that is not known is
+// HEALTH_UNKNOWN. Findings beyond the bound are dropped, the gravest come first.
+api::Inventory ToApi(const Inventory& inventory);
+
+// The devices of `vendor` as the kubelet is offered them. Open are those that are seen healthy now
+// and that either the order opens under the present fingerprint, or any where it says Observe. A
+// null order opens nothing.
+std::vector<PluginDevice> OfferedDevices(const Inventory& inventory, Vendor vendor,
+                                         const api::VendorOrder* order);
+
+}  // namespace bimetal::agent
