@@ -1,0 +1,40 @@
+#include "tests/unit/kernels/device/fake_gpu.h"
+
+#include <cstring>
+
+#include "kernels/checks/modules.h"
+
+FakeState fake_state;
+
+namespace bimetal::fake {
+
+std::span<const kernels::ModuleImage* const> Modules() {
+  static const kernels::ModuleImage* const kModules[] = {&kernels::MemoryPatternModule(),
+                                                         &kernels::ComputeChecksumModule()};
+  return kModules;
+}
+
+const kernels::HostKernel* FindKernel(const kernels::ModuleImage& module, const char* name) {
+  for (std::size_t i = 0; i < module.host->count; ++i) {
+    if (std::strcmp(module.host->kernels[i].name, name) == 0) return &module.host->kernels[i];
+  }
+  return nullptr;
+}
+
+void RunKernel(const kernels::HostKernel& kernel, std::uint32_t blocks, std::uint32_t threads,
+               const void* args) {
+  using kernels::host_thread;
+  for (std::uint32_t block = 0; block < blocks; ++block) {
+    host_thread.block = block;
+    host_thread.block_threads = threads;
+    host_thread.grid_threads = blocks * threads;
+    host_thread.unit = block % static_cast<std::uint32_t>(fake_state.units);
+    host_thread.alu_fault = static_cast<int>(host_thread.unit) == fake_state.wrong_unit ? 1 : 0;
+    for (std::uint32_t thread = 0; thread < threads; ++thread) {
+      host_thread.thread = thread;
+      kernel.call(args);
+    }
+  }
+}
+
+}  // namespace bimetal::fake

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/device/module.h"
+
+// How the devices of a fake vendor library behave. Each library has one, exported as `fake_state`;
+// a test sets it between runs. Numbers are the vendor's error codes; 0: no error.
+struct FakeState {
+  int devices = 2;
+  int units = 4;
+  std::size_t free_bytes = 4u << 20;
+  int alloc_error = 0;
+  int load_error = 0;
+  int wait_error = 0;
+  bool stalled = false;         // the stream never gets ready
+  int wrong_unit = -1;          // computes wrong results
+  bool tells_arch = true;       // HIP: the properties name the architecture
+  const char* arch = "gfx942";  // HIP
+};
+
+extern "C" FakeState fake_state;
+
+namespace bimetal::fake {
+
+const kernels::HostKernel* FindKernel(const kernels::ModuleImage& module, const char* name);
+std::span<const kernels::ModuleImage* const> Modules();
+
+// Runs a kernel to its end on the calling thread.
+void RunKernel(const kernels::HostKernel& kernel, std::uint32_t blocks, std::uint32_t threads,
+               const void* args);
+
+}  // namespace bimetal::fake
