@@ -31,8 +31,10 @@ bool Explainer::FitsIn(OtherWorld& other, const Job& job, const Variant& variant
 Obstacle Explainer::ObstacleFor(const Job& job, const Variant& variant) {
   if (!board_->HasDeviceFor(variant)) return Obstacle::kNoMatchingDevice;
   if (!CouldEverFit(job, variant)) return Obstacle::kExceedsCapacity;
-  if (FitsIn(unlimited_, job, variant)) return Obstacle::kWaitingForNodeCapacity;
-  if (FitsIn(released_, job, variant)) return Obstacle::kWaitingForDevices;
+  if (FitsIn(released_, job, variant)) {
+    return FitsIn(unlimited_, job, variant) ? Obstacle::kWaitingForNodeCapacity
+                                            : Obstacle::kWaitingForDevices;
+  }
   if (FitsIn(open_, job, variant)) return Obstacle::kWaitingForValidation;
   if (FitsIn(released_open_, job, variant)) return Obstacle::kWaitingForDevices;
   return Obstacle::kWaitingForNodeCapacity;
