@@ -10,8 +10,6 @@
 #include <random>
 #include <string_view>
 
-#include "kernels/report/report.h"
-
 namespace bimetal::kernels {
 namespace {
 
@@ -46,6 +44,13 @@ Problem SetNumber(const std::string& text, std::uint64_t low, std::uint64_t high
     return std::nullopt;
   }
   return "must be a whole number from " + std::to_string(low) + " to " + std::to_string(high);
+}
+
+Problem SetSeconds(const std::string& text, std::chrono::milliseconds* value) {
+  std::uint64_t seconds = 0;
+  const Problem problem = SetNumber(text, 1, 3600, &seconds);
+  *value = std::chrono::seconds(seconds);
+  return problem;
 }
 
 Problem SetBackend(const std::string& text, RunOptions* run) {
@@ -122,13 +127,9 @@ const std::map<std::string, Setter>& Setters() {
          o->run.devices.emplace_back();
          return SetText(v, &o->run.devices.back());
        }},
-      {"--timeout",
-       [](const auto& v, Options* o) {
-         std::uint64_t seconds = 60;
-         const Problem problem = SetNumber(v, 1, 3600, &seconds);
-         o->run.timeout = std::chrono::seconds(seconds);
-         return problem;
-       }},
+      {"--timeout", [](const auto& v, Options* o) { return SetSeconds(v, &o->run.timeout); }},
+      {"--report-timeout",
+       [](const auto& v, Options* o) { return SetSeconds(v, &o->report.timeout); }},
       {"--report",
        [](const auto& v, Options* o) -> Problem {
          const Outcome<std::string> path = ParseReportTarget(v);

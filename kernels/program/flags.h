@@ -4,6 +4,7 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/report/report.h"
 #include "kernels/run/run.h"
 
 namespace bimetal::kernels {
@@ -14,6 +15,7 @@ struct ProgramOptions {
   Action action = Action::kRun;
   RunOptions run;
   std::string report_path;  // of the Unix socket; empty: no report
+  ReportOptions report;
 };
 
 // What is wrong with the command line and what to do about it; names the flag.

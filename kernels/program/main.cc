@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "kernels/program/flags.h"
-#include "kernels/report/report.h"
 #include "kernels/run/run.h"
 
 namespace bimetal::kernels {
@@ -26,7 +25,7 @@ int Run(const ProgramOptions& options) {
   if (summary.verdict == VerdictKind::kPass) status = kExitPass;
   if (summary.verdict == VerdictKind::kFail) status = kExitFail;
   if (!options.report_path.empty()) {
-    const Done sent = SendReport(options.report_path, summary.lines, ReportOptions{});
+    const Done sent = SendReport(options.report_path, summary.lines, options.report);
     if (!sent.ok()) {
       std::fprintf(stderr, "bimetal-validate: %s\n", sent.error().message.c_str());
       // A pass that nobody heard of opens no node; a failure stays a failure.

@@ -20,6 +20,7 @@ usage: bimetal-validate [flags]
   --run-id UID                  names the run in every line (random)
   --fingerprint TEXT            what the verdicts are bound to; passed through
   --report unix:/path.sock      also send the lines there and wait for {"ok":true}
+  --report-timeout SECONDS      for all attempts to report (30)
   --seed N                      of all patterns and inputs (1)
   --memory-bytes N              tested by memory checks (80 % of the free memory; host: 16 MiB)
   --timeout SECONDS             for the whole run (60)

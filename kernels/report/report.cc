@@ -132,23 +132,23 @@ Done SendReport(const std::string& path, const std::vector<std::string>& lines,
                 const ReportOptions& options) {
   std::string data;
   for (const std::string& line : lines) data += line + "\n";
-  DeviceError last = Failed("not tried");
+  const Clock::time_point end = Clock::now() + options.timeout;
   auto pause = options.first_pause;
-  for (int attempt = 0; attempt < options.attempts; ++attempt) {
-    if (attempt > 0) {
-      std::this_thread::sleep_for(pause);
-      pause *= 2;
-    }
-    const Outcome<std::string> reply = Exchange(path, data, Clock::now() + options.attempt_timeout);
+  for (int attempt = 1;; ++attempt) {
+    const Outcome<std::string> reply =
+        Exchange(path, data, std::min(end, Clock::now() + options.attempt_timeout));
     if (reply.ok()) {
       const Done judged = JudgeReply(reply.value());
       if (judged.ok()) return Success();
       return Failed("report to " + path + ": " + judged.error().message);
     }
-    last = reply.error();
+    if (Clock::now() + pause >= end) {
+      return Failed("report to " + path + " failed, attempts: " + std::to_string(attempt) +
+                    ", last: " + reply.error().message);
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, options.longest_pause);
   }
-  return Failed("report to " + path + " failed " + std::to_string(options.attempts) +
-                " times, last: " + last.message);
 }
 
 }  // namespace bimetal::kernels

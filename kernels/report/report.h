@@ -10,9 +10,10 @@
 namespace bimetal::kernels {
 
 struct ReportOptions {
-  int attempts = 5;
+  std::chrono::milliseconds timeout{30'000};  // of all attempts; an agent's restart fits in
   std::chrono::milliseconds attempt_timeout{5'000};
   std::chrono::milliseconds first_pause{200};  // doubled after each attempt
+  std::chrono::milliseconds longest_pause{2'000};
 };
 
 // Sends the run's JSON lines over a Unix stream socket and waits for one reply line {"ok":true}. A

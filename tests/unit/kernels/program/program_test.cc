@@ -125,8 +125,8 @@ TEST(ProgramTest, CorruptMachineExitsWithTwoAndNamesTheFile) {
 }
 
 TEST(ProgramTest, PassThatCouldNotBeReportedExitsWithTwo) {
-  const Result result =
-      Validate("--backend host --memory-bytes 65536 --report unix:/nonexistent/s");
+  const Result result = Validate(
+      "--backend host --memory-bytes 65536 --report-timeout 1 --report unix:/nonexistent/s");
   EXPECT_EQ(result.status, 2);
   EXPECT_THAT(result.output, HasSubstr("report to /nonexistent/s failed"));
 }
