@@ -302,14 +302,14 @@ def test_the_operators_rights_are_a_closed_list():
                 for resource in rule["resources"]:
                     key = (kind, f"{group}/{resource}", tuple(rule.get("resourceNames", [])))
                     rights.setdefault(key, set()).update(rule["verbs"])
-    read = {"get", "list", "watch"}
+    read = {"list", "watch"}
     own = ("bimetal-agent-ca",)
     assert rights == {
         ("ClusterRole", "/nodes", ()): read | {"patch"},
-        ("ClusterRole", "/pods", ()): read | {"create", "delete"},
-        ("ClusterRole", "/services", ()): read | {"create", "delete"},
+        ("ClusterRole", "/pods", ()): read | {"get", "create", "delete"},
+        ("ClusterRole", "/services", ()): {"get", "create"},
         ("ClusterRole", "/namespaces", ()): read,
-        ("ClusterRole", "/events", ()): {"create", "patch"},
+        ("ClusterRole", "/events", ()): {"create"},
         ("ClusterRole", "scheduling.k8s.io/priorityclasses", ()): read,
         ("ClusterRole", "authentication.k8s.io/tokenreviews", ()): {"create"},
         ("ClusterRole", "bimetal.dev/gpujobs", ()): read,
@@ -317,17 +317,17 @@ def test_the_operators_rights_are_a_closed_list():
         ("ClusterRole", "bimetal.dev/gpuqueues", ()): read | {"create"},
         ("ClusterRole", "bimetal.dev/pricebooks", ()): read,
         ("ClusterRole", "bimetal.dev/validationprofiles", ()): read,
-        ("ClusterRole", "bimetal.dev/gpunodes", ()): read | {"create", "delete"},
-        ("ClusterRole", "bimetal.dev/gpujobs/status", ()): {"patch"},
-        ("ClusterRole", "bimetal.dev/gpunodes/status", ()): {"patch"},
-        ("ClusterRole", "bimetal.dev/gpupools/status", ()): {"patch"},
-        ("ClusterRole", "bimetal.dev/gpuqueues/status", ()): {"patch"},
+        ("ClusterRole", "bimetal.dev/gpunodes", ()): read | {"get", "create"},
+        ("ClusterRole", "bimetal.dev/gpujobs/status", ()): {"update"},
+        ("ClusterRole", "bimetal.dev/gpunodes/status", ()): {"update"},
+        ("ClusterRole", "bimetal.dev/gpupools/status", ()): {"update"},
+        ("ClusterRole", "bimetal.dev/gpuqueues/status", ()): {"update"},
         ("Role", "coordination.k8s.io/leases", ()): {"create"},
-        ("Role", "coordination.k8s.io/leases", ("bimetal-operator",)): {"get", "update", "patch"},
+        ("Role", "coordination.k8s.io/leases", ("bimetal-operator",)): {"get", "patch"},
         ("Role", "/secrets", ()): {"create"},
         ("Role", "/configmaps", ()): {"create"},
-        ("Role", "/secrets", own): {"get", "update", "patch"},
-        ("Role", "/configmaps", own): {"get", "update", "patch"},
+        ("Role", "/secrets", own): {"get", "update"},
+        ("Role", "/configmaps", own): {"get", "update"},
     }, rights
     cluster_role = pick(render(values={"defaults": {"queue": False, "pools": False}}),
                         "ClusterRole", "bimetal-operator")
