@@ -21,17 +21,17 @@ enum class PatchType { kMerge, kJson, kStrategic, kApply };
 
 struct DeleteOptions {
   // Not empty: only the object with this uid is deleted, else kConflict.
-  std::string uid;
-  std::optional<std::int64_t> grace_seconds;
+  std::string uid{};
+  std::optional<std::int64_t> grace_seconds{};
   // "Background", "Foreground", "Orphan"; "" is the server's default.
-  std::string propagation;
+  std::string propagation{};
 };
 
 struct ListOptions {
   // Empty: all namespaces.
-  std::string ns;
-  std::string label_selector;
-  std::string field_selector;
+  std::string ns{};
+  std::string label_selector{};
+  std::string field_selector{};
   // Items a page.
   int page_size = 500;
 };
@@ -39,14 +39,14 @@ struct ListOptions {
 template <class T>
 struct List {
   std::vector<T> items;
-  std::string resource_version;
+  std::string resource_version{};
 };
 
 struct WatchOptions {
-  std::string ns;
-  std::string label_selector;
-  std::string field_selector;
-  std::string resource_version;
+  std::string ns{};
+  std::string label_selector{};
+  std::string field_selector{};
+  std::string resource_version{};
   // The server ends the watch in order after this time.
   Millis timeout = Seconds(400);
 };
