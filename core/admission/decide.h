@@ -29,7 +29,7 @@ struct ReportedDevice {
 struct Report {
   TimePoint received;
   std::string boot_id;
-  std::string fingerprint;
+  std::string fingerprint;  // of all that a pass depends on, the device ids included
   std::vector<ReportedDevice> devices;  // sorted by id
 };
 
@@ -69,7 +69,14 @@ struct Memory {
   std::string inconclusive_reason;
   std::optional<TimePoint> next_run;
   std::string revalidated;  // spec.revalidate that was acted on
-  std::string last_run;     // id of the last run that was judged
+  std::string last_run;     // id of the last run that was judged or given up
+  // What a pass said beside Pass, for the message.
+  std::string note;
+  // The boot and fingerprint for which next_run and inconclusive_runs hold. Where they are lost,
+  // nodes without a pass start a new run; nothing opens.
+  std::string seen_boot_id, seen_fingerprint;
+  // When the validation pod was first seen ended without a result.
+  std::optional<TimePoint> pod_ended_at;
   bool operator==(const Memory&) const = default;
 };
 
@@ -104,11 +111,17 @@ struct Decision {
   std::optional<TimePoint> wake;  // when to decide again without an event
 };
 
-// The same inputs give the same decision. Unknown is never healthy; could-not-run is Inconclusive,
-// never a pass or a fail. A failed device alone is withheld; the node is Quarantined while any
-// device is failed (first version: the whole vendor on that node is shut). A pass counts only for
-// its boot id and fingerprint. Silence of the agent: Lost, nothing new starts, running work is left
-// alone.
+// The same inputs give the same decision; deciding again with the memory that came out changes
+// nothing. Unknown is never healthy; could-not-run is Inconclusive, never a pass or a fail. A failed
+// device alone is withheld; the node is Quarantined while any device is failed (first version: the
+// whole vendor on that node is shut). A pass counts only for its boot id and fingerprint. Silence of
+// the agent: Lost, nothing new starts, running work is left alone. Under Observe nothing is shut and
+// healthy devices are open whatever the verdicts say; phase and reason are told all the same.
+//
+// Reasons by phase: Discovered WaitingForReport, NoDevices. Validating NotValidated,
+// FingerprintChanged, Rebooted, Expired, Revalidating. Admitted Passed, DeviceUnhealthy,
+// HealthUnknown. Quarantined CheckFailed. Inconclusive RunInconclusive, RetriesExhausted. Lost
+// AgentSilent, NodeGone. Any phase but Discovered and Lost: Held.
 Decision Decide(const Facts& facts, const Memory& memory, const Policy& policy, TimePoint now);
 
 }  // namespace bimetal::core::admission
