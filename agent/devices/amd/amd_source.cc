@@ -149,6 +149,8 @@ class AmdReader {
           Reading<std::string>::Of((partition ? Silicon(*where) : *where).Address());
     }
     FillFromKfd(gpu, partition.has_value(), device);
+    // A partition's own card number is not the whole GPU's.
+    if (card != nullptr && !partition) SetNodes(device, card->pci.card, std::nullopt);
     std::string whole = WholeId(gpu.Get("unique_id").value_or(0), device);
     if (whole.empty()) {
       whole = "UNIDENTIFIED-amd-" + std::to_string(gpu.node);

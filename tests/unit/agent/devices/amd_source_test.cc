@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
 #include "agent/devices/amd/kfd.h"
 #include "tests/unit/agent/devices/test_tree.h"
 
@@ -274,6 +278,32 @@ TEST(AmdSourceTest, OneSickFileNeverSpoilsTheOtherDevice) {
     tree.Write(path, good);
   }
   EXPECT_EQ(ReadAmd(tree.root()).devices.size(), 2u);
+}
+
+// The kernel raises generation_id with every change of the topology.
+TEST(AmdSourceTest, SaysThatTheTopologyChangesAllTheTime) {
+  TestTree tree;
+  AddCpuNode(tree);
+  AddKfdNode(tree, 1, 1, 0, 128);
+  const std::string generation = "sys/class/kfd/kfd/topology/generation_id";
+  tree.Write(generation, "0\n");
+  std::atomic<bool> stop = false;
+  std::thread kernel([&] {
+    for (int i = 0; !stop; ++i) {
+      tree.Write("next", std::to_string(i) + "\n");
+      std::filesystem::rename(tree.Path("next"), tree.Path(generation));
+    }
+  });
+  bool said = false;
+  for (int i = 0; i < 20'000 && !said; ++i) {
+    const auto report = ReadAmd(tree.root());
+    EXPECT_EQ(report.devices.size(), 1u);
+    said = FindCode(report.findings, "TopologyChanged") != nullptr;
+  }
+  stop = true;
+  kernel.join();
+  EXPECT_TRUE(said);
+  EXPECT_EQ(FindCode(ReadAmd(tree.root()).findings, "TopologyChanged"), nullptr);
 }
 
 TEST(AmdSourceTest, DropsASecondDeviceWithTheSameRenderNode) {

@@ -1,0 +1,287 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "agent/devices/labels.h"
+#include "tests/unit/machines/machine_fixture.h"
+
+namespace bimetal::machines {
+namespace {
+
+using agent::FindCode;
+using agent::Known;
+using agent::Vendor;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class NvidiaMachineTest : public MachineTest {
+ protected:
+  // Adds or replaces one line of the library's answers.
+  void Answer(const std::string& line) {
+    const std::string path = "machine/nvml.txt";
+    // "system <key>" or "device <index> <key>" names the answer.
+    auto end = line.find(' ', line.find(' ') + 1);
+    if (line.starts_with("device")) end = line.find(' ', end + 1);
+    const std::string key = line.substr(0, end) + " ";
+    std::string out;
+    std::istringstream in(ReadFile(root() + "/" + path).value());
+    for (std::string old; std::getline(in, old);) {
+      if (!old.starts_with(key)) out += old + "\n";
+    }
+    tree().Write(path, out + line + "\n");
+  }
+};
+
+TEST_F(NvidiaMachineTest, TheAgentReadsWhatTheDescriptionSays) {
+  const Machine machine = Build(Yaml("nvidia-h100-8"));
+  const auto inventory = Inventory();
+  ExpectRoundTrip(inventory, machine);
+  EXPECT_THAT(inventory.findings, ElementsAre());
+  EXPECT_EQ(inventory.facts.at(Vendor::kNvidia).at("driver").value, "565.57.01");
+  EXPECT_EQ(inventory.facts.at(Vendor::kNvidia).at("runtime").value, "CUDA 12.7");
+  const agent::Device* gpu = FindDevice(inventory, machine.Devices()[1].id);
+  ASSERT_NE(gpu, nullptr);
+  EXPECT_EQ(gpu->pci_address.value, "0000:2a:00.0");
+  EXPECT_EQ(gpu->partition.value, "off");
+  EXPECT_EQ(gpu->ecc.value, "on");
+  EXPECT_EQ(gpu->uncorrected_errors.value, 0);
+  EXPECT_EQ(gpu->firmware.value.at("vbios"), "96.00.74.00.01");
+  EXPECT_EQ(gpu->firmware.value.at("gsp"), "565.57.01");
+  EXPECT_THAT(gpu->device_nodes, ElementsAre("/dev/nvidia-uvm", "/dev/nvidia1", "/dev/nvidiactl"));
+}
+
+// The library says so itself: a simulated one never passes for a real one, marker file or not.
+TEST_F(NvidiaMachineTest, StaysSimulatedWithoutItsMarker) {
+  Build(Yaml("nvidia-h100-8"));
+  tree().Remove("simulated");
+  EXPECT_TRUE(Inventory().simulated);
+}
+
+TEST_F(NvidiaMachineTest, R01AnUnsupportedMemoryQueryHidesNoDevice) {
+  const Machine machine = Build(Yaml("nvidia-h100-8"));
+  Answer("device 1 memory !3");
+  Answer("device 2 memory na");
+  Answer("device 3 ecc !3");
+  auto inventory = Inventory();
+  EXPECT_EQ(inventory.devices.size(), 8u);
+  EXPECT_EQ(HealthyCount(inventory), 8u);
+  for (const int i : {1, 2}) {
+    const agent::Device* gpu = FindDevice(inventory, machine.Devices()[static_cast<size_t>(i)].id);
+    EXPECT_EQ(gpu->memory_bytes.state, Known::kUnknown);
+    EXPECT_EQ(gpu->compute_units.value, 132);
+  }
+  EXPECT_THAT(FindDevice(inventory, machine.Devices()[1].id)->memory_bytes.why,
+              HasSubstr("not supported"));
+  EXPECT_EQ(FindDevice(inventory, machine.Devices()[3].id)->ecc.state, Known::kUnknown);
+  // One warning a device, the same in every report.
+  EXPECT_EQ(inventory.findings, Inventory().findings);
+}
+
+TEST_F(NvidiaMachineTest, R01EveryFieldIsReadByItself) {
+  const Machine machine = Build(Yaml("nvidia-h100-8"));
+  for (const std::string query :
+       {"name", "serial", "minor", "pci", "memory", "cores", "capability", "vbios", "gsp", "inforom",
+        "ecc", "ecc_uncorrected", "remapped", "mig", "link_generation", "link_width"}) {
+    for (const std::string answer : {"!3", "!999", "!4"}) {
+      Answer("device 4 " + query + " " + answer);
+      const auto inventory = Inventory();
+      EXPECT_EQ(IdsOf(inventory).size(), 8u) << query << answer;
+      EXPECT_TRUE(FindDevice(inventory, machine.Devices()[4].id)->healthy.value) << query << answer;
+    }
+    Build(Yaml("nvidia-h100-8"));
+  }
+}
+
+TEST_F(NvidiaMachineTest, R03InventoryFollowsMigWithoutCountingTwice) {
+  const Machine whole = Build(Yaml("nvidia-h100-8"));
+  ExpectRoundTrip(Inventory(), whole);
+  const Machine cut = Build(Yaml("nvidia-h100-8-mig"));
+  const auto slices = Inventory();
+  EXPECT_EQ(slices.devices.size(), 56u);
+  ExpectRoundTrip(slices, cut);
+  std::set<std::string> parents;
+  for (const agent::Device& device : slices.devices) {
+    EXPECT_EQ(device.partition.value, "1g.10gb");
+    EXPECT_EQ(device.model.value, "NVIDIA H100 80GB HBM3");
+    parents.insert(device.parent.value);
+    EXPECT_FALSE(IdsOf(slices).contains(device.parent.value));
+  }
+  EXPECT_EQ(parents.size(), 8u);
+  std::string big = Yaml("nvidia-h100-8");
+  big += "    mig:\n      - {profile: 7g.80gb, memoryBytes: 84825604096, computeUnits: 132}\n";
+  const Machine one = Build(big);
+  ExpectRoundTrip(Inventory(), one);
+  EXPECT_EQ(Inventory().devices.size(), 8u);
+}
+
+TEST_F(NvidiaMachineTest, MigWithoutInstancesOffersNothingAndSaysSo) {
+  Build(Yaml("nvidia-h100-8"));
+  Answer("device 0 mig 1");
+  const auto inventory = Inventory();
+  EXPECT_EQ(inventory.devices.size(), 7u);
+  EXPECT_NE(FindCode(inventory.findings, "MigWithoutInstances"), nullptr);
+  EXPECT_EQ(FindCode(inventory.findings, "InventoryInconsistent"), nullptr);
+}
+
+TEST_F(NvidiaMachineTest, R04KeepsOddNamesRawAndReportsTheClash) {
+  const Machine machine = Build(Yaml("nvidia-h100-8"));
+  const std::vector<std::string> names = {"NVIDIA TITAN X (Pascal)",
+                                          "NVIDIA TITAN X [Pascal]",
+                                          std::string(30, 'a') + "/" + std::string(44, 'b'),
+                                          "ends in a space ",
+                                          "Gr\xc3\xa4phics",
+                                          "tab\there"};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    Answer("device " + std::to_string(i) + " name " + names[i]);
+  }
+  Answer("device 6 name ");
+  const auto inventory = Inventory();
+  EXPECT_EQ(inventory.devices.size(), 8u);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(FindDevice(inventory, machine.Devices()[i].id)->model.value, names[i]);
+  }
+  EXPECT_FALSE(FindDevice(inventory, machine.Devices()[6].id)->model.known());
+  const agent::Finding* clash = FindCode(inventory.findings, "LabelClash");
+  ASSERT_NE(clash, nullptr);
+  EXPECT_THAT(clash->evidence, HasSubstr("NVIDIA-TITAN-X-Pascal"));
+}
+
+TEST_F(NvidiaMachineTest, ALostGpuStaysListedAndUnhealthy) {
+  Machine machine = Build(Yaml("nvidia-h100-8"));
+  ASSERT_TRUE(machine.Inject({Fault::Kind::kVanish, 5}));
+  const auto inventory = Inventory();
+  EXPECT_EQ(inventory.devices.size(), 8u);
+  EXPECT_EQ(HealthyCount(inventory), 7u);
+  const std::string id = machine.Devices()[5].id;
+  EXPECT_FALSE(FindDevice(inventory, id)->healthy.value);
+  EXPECT_EQ(FindCode(inventory.findings, "DeviceLost")->device, id);
+  // R02: both numbers.
+  const agent::Finding* counts = FindCode(inventory.findings, "InventoryInconsistent");
+  ASSERT_NE(counts, nullptr);
+  EXPECT_THAT(counts->evidence, HasSubstr("/proc/driver/nvidia has 8"));
+  EXPECT_THAT(counts->evidence, HasSubstr("the library with answers has 7"));
+  ASSERT_TRUE(machine.Clear(5, {}));
+  EXPECT_EQ(HealthyCount(Inventory()), 8u);
+}
+
+TEST_F(NvidiaMachineTest, AHangIsAFindingAndTheOtherGpusStay) {
+  Machine machine = Build(Yaml("nvidia-h100-8"));
+  ASSERT_TRUE(machine.Inject({Fault::Kind::kHang, 2}));
+  const auto inventory = InventoryOfHungMachine();
+  EXPECT_EQ(inventory.devices.size(), 8u);
+  EXPECT_EQ(HealthyCount(inventory), 7u);
+  EXPECT_FALSE(FindDevice(inventory, machine.Devices()[2].id)->healthy.value);
+  const agent::Finding* hung = FindCode(inventory.findings, "VendorLibraryHung");
+  ASSERT_NE(hung, nullptr);
+  EXPECT_THAT(hung->evidence, HasSubstr("gpu 2"));
+}
+
+TEST_F(NvidiaMachineTest, AHungDeviceDoesNotSlowDownEveryRead) {
+  Machine machine = Build(Yaml("nvidia-h100-8"));
+  ASSERT_TRUE(machine.Inject({Fault::Kind::kHang, 2}));
+  agent::InventoryOptions options = Options();
+  options.probe.silence = Millis{400};
+  agent::InventoryReader reader(root(), options);
+  const auto first = reader.Read();
+  // A second hang would be counted as a second step; the first stays known instead.
+  const auto second = reader.Read();
+  EXPECT_EQ(first.devices, second.devices);
+  EXPECT_EQ(first.findings, second.findings);
+}
+
+TEST_F(NvidiaMachineTest, ManyHungDevicesLeaveTheLibraryOut) {
+  Machine machine = Build(Yaml("nvidia-h100-8"));
+  for (const int i : {0, 3, 4, 6}) ASSERT_TRUE(machine.Inject({Fault::Kind::kHang, i}));
+  const auto inventory = InventoryOfHungMachine();
+  EXPECT_EQ(inventory.devices.size(), 8u);
+  EXPECT_EQ(HealthyCount(inventory), 0u);
+}
+
+TEST_F(NvidiaMachineTest, AHangInInitLeavesWhatTheModuleKnows) {
+  const Machine machine = Build(Yaml("nvidia-h100-8"));
+  Answer("system hang init");
+  const auto inventory = InventoryOfHungMachine();
+  EXPECT_EQ(inventory.devices.size(), 8u);
+  EXPECT_EQ(HealthyCount(inventory), 0u);
+  EXPECT_TRUE(FindDevice(inventory, machine.Devices()[0].id)->healthy.known());
+  EXPECT_NE(FindCode(inventory.findings, "VendorLibraryHung"), nullptr);
+}
+
+TEST_F(NvidiaMachineTest, NamesWhatTheLibraryRefuses) {
+  const Machine machine = Build(Yaml("nvidia-h100-8"));
+  Answer("system init 18");
+  auto inventory = Inventory();
+  EXPECT_EQ(inventory.devices.size(), 8u);
+  EXPECT_EQ(HealthyCount(inventory), 0u);
+  EXPECT_NE(FindCode(inventory.findings, "DriverLibraryMismatch"), nullptr);
+  Answer("system init 9");
+  EXPECT_NE(FindCode(Inventory().findings, "DriverNotLoaded"), nullptr);
+  Answer("system init 999");
+  EXPECT_NE(FindCode(Inventory().findings, "VendorLibraryFailed"), nullptr);
+  Answer("system init 0");
+  Answer("device 1 state reset");
+  inventory = Inventory();
+  EXPECT_EQ(HealthyCount(inventory), 7u);
+  Answer("device 1 state ok");
+  Answer("device 1 remapped 0 1 1 1");
+  inventory = Inventory();
+  EXPECT_NE(FindCode(inventory.findings, "RowRemapPending"), nullptr);
+  EXPECT_NE(FindCode(inventory.findings, "RowRemapFailed"), nullptr);
+  EXPECT_FALSE(FindDevice(inventory, machine.Devices()[1].id)->healthy.value);
+}
+
+TEST_F(NvidiaMachineTest, AShortLibraryCountIsInconsistent) {
+  Build(Yaml("nvidia-h100-8"));
+  Answer("system count 6");
+  const auto inventory = Inventory();
+  EXPECT_EQ(inventory.devices.size(), 8u);
+  EXPECT_EQ(HealthyCount(inventory), 6u);
+  EXPECT_THAT(FindCode(inventory.findings, "InventoryInconsistent")->evidence,
+              HasSubstr("the library has 6"));
+}
+
+TEST_F(NvidiaMachineTest, AnXidIsAnEventUntilTheNextBoot) {
+  Machine machine = Build(Yaml("nvidia-h100-8"));
+  const std::string boot = Inventory().boot_id.value;
+  Fault fault{Fault::Kind::kXid, 4};
+  fault.code = 79;
+  ASSERT_TRUE(machine.Inject(fault));
+  auto inventory = Inventory();
+  const agent::Finding* xid = FindCode(inventory.findings, "XidFatal");
+  ASSERT_NE(xid, nullptr);
+  EXPECT_EQ(xid->device, machine.Devices()[4].id);
+  EXPECT_FALSE(xid->event.empty());
+  // The same Xid once more is another event.
+  const std::string first = xid->event;
+  ASSERT_TRUE(machine.Inject(fault));
+  inventory = Inventory();
+  EXPECT_NE(FindCode(inventory.findings, "XidFatal")->event, first);
+  ASSERT_TRUE(machine.Reboot());
+  inventory = Inventory();
+  EXPECT_EQ(FindCode(inventory.findings, "XidFatal"), nullptr);
+  EXPECT_NE(inventory.boot_id.value, boot);
+}
+
+TEST_F(NvidiaMachineTest, MemoryErrorsMakeTheDeviceUnhealthy) {
+  Machine machine = Build(Yaml("nvidia-h100-8"));
+  ASSERT_TRUE(machine.Inject({Fault::Kind::kEcc, 0}));
+  const auto inventory = Inventory();
+  EXPECT_EQ(HealthyCount(inventory), 7u);
+  EXPECT_NE(FindCode(inventory.findings, "UncorrectedMemoryErrors"), nullptr);
+}
+
+TEST_F(NvidiaMachineTest, SurvivesACorruptLibraryFile) {
+  Build(Yaml("nvidia-h100-8"));
+  for (const std::string& text : {std::string(), std::string("system"), std::string("\n\n \n"),
+                                  std::string("system count 4294967295\n"),
+                                  std::string("system count -1\nsystem cuda x\n")}) {
+    tree().Write("machine/nvml.txt", text);
+    const auto inventory = Inventory();
+    EXPECT_EQ(inventory.devices.size(), 8u);
+    EXPECT_EQ(HealthyCount(inventory), 0u);
+  }
+}
+
+}  // namespace
+}  // namespace bimetal::machines
