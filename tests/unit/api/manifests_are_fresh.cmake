@@ -1,3 +1,4 @@
+cmake_minimum_required(VERSION 3.25)
 # Runs the generator and compares every file with its copy in the source tree, byte for byte.
 file(REMOVE_RECURSE "${SCRATCH}")
 file(MAKE_DIRECTORY "${SCRATCH}")
