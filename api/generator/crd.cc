@@ -72,9 +72,8 @@ Document RootSchema(const Descriptor& message, std::vector<std::string>* errors)
                  Document()
                      .Set("description", "The version of the API that this object is written in.")
                      .Set("type", "string"));
-  properties.Set("kind", Document()
-                             .Set("description", "The kind of this object.")
-                             .Set("type", "string"));
+  properties.Set("kind",
+                 Document().Set("description", "The kind of this object.").Set("type", "string"));
   for (const auto& [name, property] : *schema.Find("properties")->AsMap()) {
     properties.Set(name, property);
   }
@@ -126,8 +125,7 @@ Document CrdOf(const Descriptor& message, std::vector<std::string>* errors) {
   Document crd;
   crd.Set("apiVersion", "apiextensions.k8s.io/v1");
   crd.Set("kind", "CustomResourceDefinition");
-  crd.Set("metadata",
-          Document().Set("name", kind_options.plural() + "." + kind_options.group()));
+  crd.Set("metadata", Document().Set("name", kind_options.plural() + "." + kind_options.group()));
   crd.Set("spec", std::move(spec));
   return crd;
 }

@@ -39,8 +39,8 @@ bool FromValue(const google::protobuf::Value& value, Document* out) {
       // protobuf's map has no order: sort, so that the same input gives the same bytes.
       const auto& fields = value.struct_value().fields();
       Document map;
-      for (const auto& [key, item] : std::map<std::string, google::protobuf::Value>(
-               fields.begin(), fields.end())) {
+      for (const auto& [key, item] :
+           std::map<std::string, google::protobuf::Value>(fields.begin(), fields.end())) {
         Document child;
         if (!FromValue(item, &child)) return false;
         map.Set(key, std::move(child));

@@ -80,8 +80,8 @@ void AppendRules(const Document& schema, const std::string& path, std::string* o
   const Document* rules = schema.Find("x-kubernetes-validations");
   if (rules == nullptr) return;
   for (const auto& rule : *rules->AsList()) {
-    *out += "- `" + (path.empty() ? std::string("the object") : path) + "`: " +
-            std::string(Text(rule, "message")) + "\n";
+    *out += "- `" + (path.empty() ? std::string("the object") : path) +
+            "`: " + std::string(Text(rule, "message")) + "\n";
   }
 }
 
@@ -138,8 +138,10 @@ std::string ReferencePage(const std::vector<Document>& crds) {
       "<!-- Written by api/generator from api/*.proto. Do not edit: build the target "
       "update-manifests. -->\n"
       "# The API, field by field\n\n"
-      "The same text is in the cluster: `kubectl explain gpujob.spec.variants`. A role's pod template "
-      "takes every field\nthat Kubernetes knows there: those that this page does not name reach the "
+      "The same text is in the cluster: `kubectl explain gpujob.spec.variants`. A role's pod "
+      "template "
+      "takes every field\nthat Kubernetes knows there: those that this page does not name reach "
+      "the "
       "pods unchanged.\n";
   for (const auto& crd : crds) out += KindSection(crd);
   return out;

@@ -168,8 +168,7 @@ Document MapSchema(const FieldDescriptor& map, const FieldRules& rules, Errors* 
   }
   Document schema;
   schema.Set("type", "object").Set("maxProperties", rules.max_properties());
-  schema.Set("additionalProperties",
-             ValueSchema(*map.message_type()->map_value(), rules, errors));
+  schema.Set("additionalProperties", ValueSchema(*map.message_type()->map_value(), rules, errors));
   return schema;
 }
 
@@ -192,8 +191,8 @@ Document FieldSchema(const FieldDescriptor& descriptor, Errors* errors) {
   if (!rules.default_json().empty()) {
     Document value;
     if (!ParseJson(rules.default_json(), &value)) {
-      errors->push_back(descriptor.full_name() + ": default_json is not JSON that we can write: " +
-                        rules.default_json());
+      errors->push_back(descriptor.full_name() +
+                        ": default_json is not JSON that we can write: " + rules.default_json());
     }
     schema.Set("default", std::move(value));
   }

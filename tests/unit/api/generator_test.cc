@@ -31,9 +31,10 @@ using testing::IsEmpty;
 class Source {
  public:
   explicit Source(const std::string& body)
-      : text_("syntax = \"proto3\";\npackage test;\nimport \"api/meta.proto\";\n"
-              "import \"api/options.proto\";\n" +
-              body),
+      : text_(
+            "syntax = \"proto3\";\npackage test;\nimport \"api/meta.proto\";\n"
+            "import \"api/options.proto\";\n" +
+            body),
         pool_(google::protobuf::DescriptorPool::generated_pool()) {
     // The generated pool must hold the imports.
     static_cast<void>(ObjectMeta::descriptor());
@@ -71,8 +72,9 @@ std::string YamlOf(const std::string& fields) {
 }
 
 TEST(SchemaTest, JoinsCommentLinesAndKeepsParagraphs) {
-  EXPECT_THAT(YamlOf("  // One line\n  // goes on.\n  //\n  // Another.\n  bool a = 1;  // Beside.\n"),
-              HasSubstr("description: \"One line goes on.\\nAnother.\\nBeside.\""));
+  EXPECT_THAT(
+      YamlOf("  // One line\n  // goes on.\n  //\n  // Another.\n  bool a = 1;  // Beside.\n"),
+      HasSubstr("description: \"One line goes on.\\nAnother.\\nBeside.\""));
 }
 
 TEST(SchemaTest, BoundsEveryString) {
@@ -114,7 +116,8 @@ TEST(SchemaTest, RequiresTheKeysOfAList) {
   const std::string yaml = ToYaml(SchemaOf(source.message("M"), {}, &errors));
   EXPECT_THAT(errors, IsEmpty());
   EXPECT_THAT(yaml, HasSubstr("      required:\n      - name\n"));
-  EXPECT_THAT(yaml, HasSubstr("x-kubernetes-list-type: map\n    x-kubernetes-list-map-keys:\n    - name"));
+  EXPECT_THAT(
+      yaml, HasSubstr("x-kubernetes-list-type: map\n    x-kubernetes-list-map-keys:\n    - name"));
 }
 
 TEST(SchemaTest, KeepsRulesOfTheFieldAndOfItsType) {
@@ -149,7 +152,8 @@ TEST(SchemaTest, SaysWhatNoSchemaCanBeMadeOf) {
 constexpr char kKind[] =
     "// A thing.\nmessage Thing {\n"
     "  option (bimetal.api.kind) = {group: \"bimetal.dev\" version: \"v1\" kind: \"Thing\" "
-    "plural: \"things\" short_names: \"th\" columns: {name: \"A\" type: \"string\" json_path: \".a\" "
+    "plural: \"things\" short_names: \"th\" columns: {name: \"A\" type: \"string\" json_path: "
+    "\".a\" "
     "priority: 1} scale: {spec_replicas_path: \".spec.n\" status_replicas_path: \".status.n\"}};\n"
     "  bimetal.api.ObjectMeta metadata = 1;\n  // c\n  bool spec = 2;\n}\n"
     "message Other {}\n";

@@ -21,8 +21,8 @@ TEST(YamlTest, WritesPlainWordsWithoutQuotes) {
 }
 
 TEST(YamlTest, QuotesWhatAReaderWouldTakeForSomethingElse) {
-  for (const std::string text : {"true", "No", "null", "1", "1.5", "-x", "a: b", "# c", "", " a", "a ",
-                                 "*a", "[a]", ".5", ".inf", "y", "{}", "a,b"}) {
+  for (const std::string text : {"true", "No", "null", "1", "1.5", "-x", "a: b", "# c", "", " a",
+                                 "a ", "*a", "[a]", ".5", ".inf", "y", "{}", "a,b"}) {
     EXPECT_EQ(Yaml(text), " '" + text + "'\n");
   }
 }
