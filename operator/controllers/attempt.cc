@@ -127,13 +127,12 @@ AttemptView JudgeAttempt(const AttemptFacts& facts, const AttemptOptions& option
   return view;
 }
 
-void Timeline::See(const PodRecord& pod) {
+void Timeline::See(const PodRecord& pod, TimePoint now, bool witnessed) {
   Entry& entry = entries_[pod.holds.name];
   if (!pod.bound) return;
   entry.node = pod.holds.node.value;
-  if (!entry.begin) entry.begin = pod.scheduled_at.value_or(pod.created);
-  // A pod that ended without a container's end (evicted before it ran) is closed by Gone.
-  if (pod.ended && pod.finished_at) entry.end = pod.finished_at;
+  if (!entry.begin) entry.begin = witnessed ? now : pod.scheduled_at.value_or(pod.created);
+  if (pod.ended && !entry.end) entry.end = witnessed ? now : pod.finished_at.value_or(now);
 }
 
 void Timeline::Gone(const std::string& pod_name, TimePoint now) {

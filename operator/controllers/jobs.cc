@@ -59,8 +59,8 @@ JobController::JobController(const Clock& clock, Store& store, NodeController& n
       changed_(std::move(changed)) {}
 
 void JobController::Start() {
-  started_ = true;
   for (const auto& [key, pod] : store_.pods) OnPod(pod, false);
+  started_ = true;
   TouchAll();
 }
 
@@ -99,7 +99,7 @@ void JobController::OnPod(const PodRecord& pod, bool gone) {
   Record& record = it->second;
   record.assumed.erase(pod.holds.name);
   if (pod.holds.of_job->attempt == record.status.attempt()) {
-    record.timeline.See(pod);
+    record.timeline.See(pod, clock_.Now(), started_);
     if (gone) record.timeline.Gone(pod.holds.name, clock_.Now());
   }
   if (gone || pod.ended) changed_();
@@ -249,7 +249,7 @@ void JobController::Adopt(Record& record) {
   record.timeline = {};
   std::set<std::string> nodes;
   for (const PodRecord* pod : PodsOf(record, true)) {
-    record.timeline.See(*pod);
+    record.timeline.See(*pod, clock_.Now(), false);
     nodes.insert(pod->holds.node.value);
   }
   auto* assignment = record.status.mutable_assignment();
@@ -286,7 +286,7 @@ void JobController::FollowAttempt(Record& record) {
   for (const auto& [name, pod] : record.assumed) facts.requested.insert(name);
   for (const auto& role : record.status.roles()) facts.finished_before += role.succeeded();
   if (record.timeline.empty()) {
-    for (const PodRecord* pod : facts.pods) record.timeline.See(*pod);
+    for (const PodRecord* pod : facts.pods) record.timeline.See(*pod, clock_.Now(), false);
   }
   if (!record.create_error.empty()) {
     const std::string message = std::exchange(record.create_error, "");

@@ -510,6 +510,7 @@ void NodeController::WriteStatus(const std::string& name, NodeState& state) {
     } else {
       Log(LogLevel::kWarning, "gpunode status could not be written",
           {{"node", name}, {"error", result.error().message}});
+      return;  // tried again at the next report or event: an agent reports each ten seconds
     }
     Touch(name);
   };

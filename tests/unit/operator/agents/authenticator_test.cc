@@ -47,16 +47,16 @@ TEST_F(AuthenticatorTest, AnOlderServersTokenSpeaksForTheNodeThatItsPodIsBoundTo
 }
 
 TEST_F(AuthenticatorTest, EveryOtherTokenIsRefusedWithTheReason) {
-  reviewer.AddToken("audience", "n1", kAccount, "https://kubernetes.default.svc");
-  reviewer.AddToken("account", "n1", "system:serviceaccount:bimetal-system:default");
-  reviewer.AddToken("namespace", "n1", "system:serviceaccount:evil:bimetal-agent");
+  reviewer.AddToken("tok-1", "n1", kAccount, "https://kubernetes.default.svc");
+  reviewer.AddToken("tok-2", "n1", "system:serviceaccount:bimetal-system:default");
+  reviewer.AddToken("tok-3", "n1", "system:serviceaccount:evil:bimetal-agent");
   reviewer.AddToken("user", "n1", "admin");
-  reviewer.AddToken("gone-pod", "");
+  reviewer.AddToken("tok-6", "");
   api::TokenReviewStatus unbound;
   unbound.set_authenticated(true);
   unbound.add_audiences(kAudience);
   unbound.mutable_user()->set_username(kAccount);
-  reviewer.Set("unbound", unbound);
+  reviewer.Set("tok-5", unbound);
   api::TokenReviewStatus lists = unbound;
   auto& nodes = (*lists.mutable_user()->mutable_extra())["authentication.kubernetes.io/node-name"];
   nodes.add_items("n1");
@@ -64,22 +64,22 @@ TEST_F(AuthenticatorTest, EveryOtherTokenIsRefusedWithTheReason) {
   reviewer.Set("two-nodes", lists);
   api::TokenReviewStatus no_audience = unbound;
   no_audience.clear_audiences();
-  reviewer.Set("no-audience", no_audience);
+  reviewer.Set("tok-4", no_audience);
 
   EXPECT_NE(Refusal("").find("no bearer token"), std::string::npos);
   EXPECT_NE(Refusal(std::string(20'000, 'x')).find("16 KiB"), std::string::npos);
   EXPECT_NE(Refusal("unknown-token").find("token is expired"), std::string::npos);
-  EXPECT_NE(Refusal("audience").find("not for audience bimetal-operator"), std::string::npos);
-  EXPECT_NE(Refusal("no-audience").find("not for audience"), std::string::npos);
-  EXPECT_NE(authenticator.Authenticate("account").error().message.find(
+  EXPECT_NE(Refusal("tok-1").find("not for audience bimetal-operator"), std::string::npos);
+  EXPECT_NE(Refusal("tok-4").find("not for audience"), std::string::npos);
+  EXPECT_NE(authenticator.Authenticate("tok-2").error().message.find(
                 "of system:serviceaccount:bimetal-system:default, not of"),
             std::string::npos);
-  EXPECT_FALSE(authenticator.Authenticate("namespace"));
+  EXPECT_FALSE(authenticator.Authenticate("tok-3"));
   EXPECT_FALSE(authenticator.Authenticate("user"));
-  EXPECT_NE(authenticator.Authenticate("unbound").error().message.find("not bound to a pod"),
+  EXPECT_NE(authenticator.Authenticate("tok-5").error().message.find("not bound to a pod"),
             std::string::npos);
   EXPECT_FALSE(authenticator.Authenticate("two-nodes"));
-  EXPECT_NE(authenticator.Authenticate("gone-pod").error().message.find("gone or on no node"),
+  EXPECT_NE(authenticator.Authenticate("tok-6").error().message.find("gone or on no node"),
             std::string::npos);
 }
 

@@ -53,8 +53,10 @@ class JobPodTest : public testing::Test {
 
   static std::string Env(const json& pod, const std::string& name) {
     for (const auto& entry : pod["spec"]["containers"][0]["env"]) {
-      if (entry["name"] == name)
-        return entry.contains("value") ? entry["value"] : entry["valueFrom"].dump();
+      if (entry["name"] == name) {
+        if (!entry.contains("value")) return entry["valueFrom"].dump();
+        return entry["value"].get<std::string>();
+      }
     }
     return "(unset)";
   }
