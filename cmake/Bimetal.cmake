@@ -22,6 +22,13 @@ endif()
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+  # A build tree inside the checkout is named by relative paths, so that another checkout finds
+  # the same objects in the cache.
+  cmake_path(IS_PREFIX PROJECT_SOURCE_DIR "${CMAKE_BINARY_DIR}" inside)
+  if(inside)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}"
+        CCACHE_NOHASHDIR=1 "${CCACHE_PROGRAM}")
+  endif()
 endif()
 find_program(LLD_PROGRAM NAMES ld.lld-19 ld.lld)
 if(LLD_PROGRAM)
@@ -36,7 +43,9 @@ find_package(gRPC CONFIG REQUIRED)
 
 add_library(bimetal_warnings INTERFACE)
 add_library(bimetal::warnings ALIAS bimetal_warnings)
-target_compile_options(bimetal_warnings INTERFACE -Wall -Wextra -Wconversion -Wshadow -Werror)
+target_compile_options(bimetal_warnings INTERFACE -Wall -Wextra -Wconversion -Wshadow -Werror
+  # g++ 12 warns of overlaps inside std::string where there are none (GCC bug 105651).
+  $<$<CONFIG:Release>:-Wno-restrict>)
 
 # bimetal_library(NAME SOURCES ... [DEPS ...] [PRIVATE_DEPS ...]): a static library `bimetal::NAME`.
 # Without sources it is an interface library.
@@ -77,6 +86,8 @@ function(bimetal_test name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest_main Threads::Threads
                         bimetal::warnings)
+  # A test's own code gains nothing from the optimiser, and compiles twice as fast without it.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 300
     ENVIRONMENT "BIMETAL_SOURCE_DIR=${PROJECT_SOURCE_DIR};BIMETAL_BINARY_DIR=${CMAKE_BINARY_DIR}")

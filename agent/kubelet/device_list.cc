@@ -84,7 +84,7 @@ Result<Grant> DeviceList::Allocate(const std::vector<std::string>& ids) const {
     grant.environment["ROCR_VISIBLE_DEVICES"] = Join(sorted);
   }
   if (simulated_) {
-    grant.environment["BIMETAL_SIMULATED"] = std::string("1");
+    grant.environment["BIMETAL_SIMULATED"] = "1";
   } else if (vendor_ == Vendor::kAmd) {
     // NVIDIA's files are put in by its container runtime, from NVIDIA_VISIBLE_DEVICES.
     grant.nodes.assign(nodes.begin(), nodes.end());
