@@ -91,7 +91,7 @@ hold_lock() {
     flock -w 1800 "$BM_LOCK_FD" || die "$2 is still busy after 30 minutes" "see who holds $1"
   fi
   # The one before us may have removed the file: then a third would not see our lock.
-  if [ "$(stat -c %i "$1" 2>/dev/null)" != "$(stat -L -c %i "/proc/$BASHPID/fd/$BM_LOCK_FD")" ]; then
+  if [ -e "/proc/self/fd/$BM_LOCK_FD" ] && ! [ "$1" -ef "/proc/self/fd/$BM_LOCK_FD" ]; then
     exec {BM_LOCK_FD}>&-
     hold_lock "$@"
   fi

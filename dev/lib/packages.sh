@@ -27,15 +27,22 @@ setup_packages() {
     install_packages "${missing[@]}"
 }
 
-# Some packages (prometheus) would start a service of their own; a policy file forbids that.
+# Some packages (prometheus) would start a service of their own; a policy file of ours forbids that
+# for the while, unless the machine has its own. What an earlier, interrupted run left is mended.
+BM_POLICY=/usr/sbin/policy-rc.d
+BM_POLICY_MARK='# made by dev/setup for the time of an installation'
+
 install_packages() {
-  local policy=/usr/sbin/policy-rc.d made="" rc=0
-  if [ ! -e $policy ]; then
-    printf '#!/bin/sh\nexit 101\n' >$policy
-    chmod 755 $policy
-    made=1
-  fi
-  DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" || rc=$?
-  [ -z "$made" ] || rm -f $policy
-  return $rc
+  drop_policy
+  trap drop_policy EXIT
+  [ -e $BM_POLICY ] || {
+    printf '#!/bin/sh\n%s\nexit 101\n' "$BM_POLICY_MARK" >$BM_POLICY
+    chmod 755 $BM_POLICY
+  }
+  dpkg --configure -a
+  DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"
+}
+
+drop_policy() {
+  if grep -qsxF "$BM_POLICY_MARK" $BM_POLICY; then rm -f $BM_POLICY; fi
 }
