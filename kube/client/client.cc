@@ -200,13 +200,15 @@ Status Client::ReplaceStatusOf(const ResourceInfo& info, const Message& object) 
       state_->Send("PATCH", info.Path(key.ns, key.name, "status") + "?fieldManager=bimetal", patch,
                    ContentType(PatchType::kJson), what);
   if (body) return {};
-  Error error = body.error();
-  // The server reports a failed test of a JSON patch as an invalid one.
-  if (error.code == ErrorCode::kInvalid &&
-      error.message.find("testing value /metadata/uid failed") != std::string::npos) {
-    error = {ErrorCode::kConflict, what + ": the object of that name has another uid", 0};
+  // The server reports a failed test as a request in error, in the same words as any other. A look
+  // at the object tells which.
+  if (body.error().code != ErrorCode::kInvalid) return tl::unexpected<Error>(body.error());
+  const std::unique_ptr<Message> now(object.New());
+  BIMETAL_TRY(GetInto(info, key.ns, key.name, now.get()));
+  if (KeyOf(*now).uid != key.uid) {
+    return Fail(ErrorCode::kConflict, what + ": the object of that name has another uid");
   }
-  return tl::unexpected<Error>(std::move(error));
+  return tl::unexpected<Error>(body.error());
 }
 
 Status Client::DeleteOf(const ResourceInfo& info, std::string_view ns, std::string_view name,

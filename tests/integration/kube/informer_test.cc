@@ -80,6 +80,16 @@ TEST_F(ClusterTest, AWatchSurvivesARestartOfTheApiServer) {
       std::chrono::seconds(60)));
   EXPECT_LT(informer->requests() - before, 30);
   EXPECT_EQ(informer->failures(), 0);
+
+  // A restarted server's cache begins later than version 1: a real 410.
+  kube::WatchOptions old;
+  old.ns = ns_;
+  old.resource_version = "1";
+  old.timeout = Seconds(5);
+  const Status expired = client_->Watch<api::ConfigMap>(
+      old, [](kube::WatchEvent<api::ConfigMap>) { return true; });
+  ASSERT_FALSE(expired);
+  EXPECT_EQ(expired.error().code, ErrorCode::kGone) << expired.error().message;
 }
 
 TEST_F(ClusterTest, ANameMadeAnewIsADeleteAndAnUpsert) {
