@@ -53,8 +53,9 @@ AttemptView JudgeAttempt(const AttemptFacts& facts, const AttemptOptions& option
 class Timeline {
  public:
   // A pod as it is now. Allocation begins when it is bound to its node and ends with its last
-  // container.
-  void See(const PodRecord& pod);
+  // container: for what was `witnessed`, at the time of receipt in milliseconds, so that a figure
+  // never goes down; for what happened while nobody watched, at the API's own whole seconds.
+  void See(const PodRecord& pod, TimePoint now, bool witnessed);
   // The pod object is gone: what had not ended ends now.
   void Gone(const std::string& pod_name, TimePoint now);
   bool empty() const { return entries_.empty(); }

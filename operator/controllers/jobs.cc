@@ -299,13 +299,16 @@ void JobController::FollowAttempt(Record& record) {
   }
   const AttemptView view = JudgeAttempt(facts, options_.attempt, clock_.Now());
   int ready = 0;
+  // A member that succeeded stays counted although its pod may be deleted later.
+  std::map<std::string, int> succeeded;
+  for (const auto& role : record.status.roles()) succeeded[role.name()] = role.succeeded();
   record.status.clear_roles();
   for (std::size_t r = 0; r < view.roles.size(); ++r) {
     auto* role = record.status.add_roles();
     role->set_name(record.job->roles[r].name);
     role->set_desired(static_cast<int>(record.job->roles[r].replicas));
     role->set_ready(view.roles[r].ready);
-    role->set_succeeded(view.roles[r].succeeded);
+    role->set_succeeded(std::max(view.roles[r].succeeded, succeeded[role->name()]));
     role->set_failed(view.roles[r].failed);
     ready += view.roles[r].ready;
   }

@@ -364,6 +364,7 @@ void NodeController::StartRun(const std::string& node, Vendor vendor, NodeState&
 }
 
 void NodeController::DeletePod(const ObjectKey& key, const std::string& uid) {
+  if (!deleting_.insert(uid).second) return;
   Write write{"delete", "pods", key.first, key.second, "", {}, {}};
   write.run = [key, uid](kube::Client& client) -> Status {
     auto status = client.Delete<api::Pod>(key.first, key.second,
@@ -373,6 +374,9 @@ void NodeController::DeletePod(const ObjectKey& key, const std::string& uid) {
       return {};
     }
     return status;
+  };
+  write.done = [this, uid](const Status& status) {
+    if (!status) deleting_.erase(uid);  // so that it is asked for again
   };
   writes_.Submit(std::move(write));
 }

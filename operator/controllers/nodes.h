@@ -114,7 +114,8 @@ class NodeController {
   std::optional<TimePoint> started_;
   std::map<std::string, NodeState> states_;
   std::set<std::string> touched_;
-  std::vector<core::Pool> pools_;  // of the reconcile under way
+  std::set<std::string> deleting_;  // uids of validation pods whose deletion was asked for
+  std::vector<core::Pool> pools_;   // of the reconcile under way
 };
 
 }  // namespace bimetal::op
