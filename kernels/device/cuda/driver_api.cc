@@ -13,7 +13,9 @@ DeviceErrorCode CodeOf(CuResult result) {
       return DeviceErrorCode::kNoDevice;
     case kErrorInvalidDevice:
       return DeviceErrorCode::kLost;
+    case kErrorInvalidImage:
     case kErrorNoBinaryForGpu:
+    case kErrorUnsupportedPtxVersion:
       return DeviceErrorCode::kNoKernel;
     case kErrorEccUncorrectable:
     case kErrorNvlinkUncorrectable:

@@ -28,9 +28,11 @@ inline constexpr CuResult kErrorOutOfMemory = 2;
 inline constexpr CuResult kErrorDeviceUnavailable = 46;
 inline constexpr CuResult kErrorNoDevice = 100;
 inline constexpr CuResult kErrorInvalidDevice = 101;
+inline constexpr CuResult kErrorInvalidImage = 200;
 inline constexpr CuResult kErrorNoBinaryForGpu = 209;
 inline constexpr CuResult kErrorEccUncorrectable = 214;
 inline constexpr CuResult kErrorNvlinkUncorrectable = 220;
+inline constexpr CuResult kErrorUnsupportedPtxVersion = 222;
 inline constexpr CuResult kErrorNotReady = 600;
 inline constexpr CuResult kErrorHardwareStack = 714;
 

@@ -29,8 +29,8 @@ class AllReduceTest : public testing::Test {
     place.master_host = "127.0.0.1";
     place.master_port = port_;
     place.session = "uid/1";
-    place.join_timeout = milliseconds(10'000);
-    place.round_timeout = milliseconds(10'000);
+    place.join_timeout = milliseconds(60'000);
+    place.round_timeout = milliseconds(60'000);
     return place;
   }
   Socket listener_;
@@ -67,7 +67,7 @@ TEST_F(AllReduceTest, StrangersAreTurnedAwayAndTheGangStillMeets) {
     auto gang = AllReduce::JoinOn(Place(0, 2), std::move(listener_));
     root = gang.ok() ? kernels::Success() : Done(gang.error());
   });
-  const Deadline soon = std::chrono::steady_clock::now() + milliseconds(10'000);
+  const Deadline soon = std::chrono::steady_clock::now() + milliseconds(60'000);
   // One that talks another language, one of an earlier attempt, one with a rank that cannot be.
   Socket stranger = std::move(ConnectWithRetry("127.0.0.1", port_, soon).value());
   ASSERT_TRUE(
@@ -86,10 +86,10 @@ TEST_F(AllReduceTest, StrangersAreTurnedAwayAndTheGangStillMeets) {
 
 TEST_F(AllReduceTest, RootNamesTheRanksThatDidNotCome) {
   GangPlace place = Place(0, 4);
-  place.join_timeout = milliseconds(300);
+  place.join_timeout = milliseconds(1'500);
   std::thread member([&] {
     GangPlace second = Place(2, 4);
-    second.join_timeout = milliseconds(250);
+    second.join_timeout = milliseconds(1'400);
     (void)AllReduce::Join(second);
   });
   const auto gang = AllReduce::JoinOn(place, std::move(listener_));

@@ -54,9 +54,9 @@ class Process {
   }
   void Signal(int signal) const { kill(pid_, signal); }
   std::string Output() const { return ReadFile(output_); }
-  // Waits, at most 10 s, until the process has printed `text`.
+  // Waits, at most 60 s, until the process has printed `text`.
   bool Printed(const std::string& text) const {
-    for (int i = 0; i < 1'000; ++i) {
+    for (int i = 0; i < 6'000; ++i) {
       if (Output().find(text) != std::string::npos) return true;
       usleep(10'000);
     }
@@ -111,8 +111,8 @@ TEST(ExchangeProgramTest, FourProcessesAgreeOnTheExactSum) {
 
 TEST(ExchangeProgramTest, MissingRankEndsTheOthersWithItsNumber) {
   const std::uint16_t port = FreePort();
-  const Process root({"exchange", "--join-timeout", "1"}, Gang(0, 3, port), Scratch("root"));
-  const Process member({"exchange", "--join-timeout", "1"}, Gang(1, 3, port), Scratch("member"));
+  const Process root({"exchange", "--join-timeout", "4"}, Gang(0, 3, port), Scratch("root"));
+  const Process member({"exchange", "--join-timeout", "4"}, Gang(1, 3, port), Scratch("member"));
   EXPECT_EQ(root.Wait(), 1);
   EXPECT_EQ(member.Wait(), 1);
   EXPECT_THAT(root.Output(), HasSubstr("waiting for ranks 2: no answer in time"));

@@ -1,7 +1,9 @@
 // A libcuda.so.1 over the host-compiled kernels.
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "kernels/device/cuda/driver_api.h"
 #include "tests/unit/kernels/device/fake_gpu.h"
@@ -10,9 +12,21 @@ namespace kernels = bimetal::kernels;
 namespace cuda = bimetal::kernels::cuda;
 using cuda::CuResult;
 
+namespace {
+
+std::chrono::steady_clock::time_point Never() {
+  return std::chrono::steady_clock::now() + std::chrono::hours(1);
+}
+
+}  // namespace
+
 extern "C" {
 
-CuResult cuInit(unsigned) { return fake_state.devices == 0 ? cuda::kErrorNoDevice : 0; }
+CuResult cuInit(unsigned) {
+  // As a driver does on a sick GPU.
+  if (std::getenv("FAKE_CUDA_HANGS") != nullptr) std::this_thread::sleep_until(Never());
+  return fake_state.devices == 0 ? cuda::kErrorNoDevice : 0;
+}
 CuResult cuGetErrorName(CuResult, const char** text) { return *text = "FAKE_ERROR", 0; }
 CuResult cuGetErrorString(CuResult, const char** text) { return *text = "fake error", 0; }
 CuResult cuDeviceGetCount(int* count) { return *count = fake_state.devices, 0; }

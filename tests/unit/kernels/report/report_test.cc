@@ -70,8 +70,8 @@ constexpr char kData[] = "{\"type\":\"run\"}\n{\"type\":\"verdict\"}\n{\"type\":
 
 ReportOptions Quick() {
   ReportOptions options;
-  options.timeout = std::chrono::milliseconds(3'000);
-  options.attempt_timeout = std::chrono::milliseconds(2'000);
+  options.timeout = std::chrono::milliseconds(30'000);
+  options.attempt_timeout = std::chrono::milliseconds(10'000);
   options.first_pause = std::chrono::milliseconds(1);
   return options;
 }

@@ -128,7 +128,8 @@ TEST_F(RunTest, OneFaultyDeviceFailsTheRunAndNoOther) {
 TEST_F(RunTest, HungDeviceIsInconclusiveAndHoldsNobodyUp) {
   RunOptions options =
       Machine(Device("good", "nvidia") + "," + Device("hung", "nvidia", R"({"kind":"hang"})"));
-  options.timeout = std::chrono::milliseconds(1'500);
+  options.memory_bytes = 64u << 10;
+  options.timeout = std::chrono::milliseconds(2'500);
   const Lines lines = RunLines(options);
   EXPECT_EQ(lines.summary.verdict, VerdictKind::kInconclusive);
   EXPECT_FALSE(lines.summary.abandoned);
