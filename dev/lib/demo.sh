@@ -118,9 +118,9 @@ run_jobs() { # SIMULATED
   fi
 }
 
-show_result() {
+show_result() { # SIMULATED
   local pod node
-  printf '\nNODES (devices are simulated: %s)\n' "$simulated"
+  printf '\nNODES (devices are simulated: %s)\n' "$1"
   kubectl get gpunodes
   for node in $(kubectl get gpunodes -o jsonpath='{.items[?(@.status.phase=="Quarantined")].metadata.name}'); do
     printf '%s: %s\n' "$node" "$(kubectl get gpunode "$node" -o jsonpath='{.status.message}')"

@@ -88,9 +88,7 @@ AttemptView JudgeAttempt(const AttemptFacts& facts, const AttemptOptions& option
                "pod " + deleted->holds.name + " is being deleted; the gang restarts as one");
   }
   const std::int64_t seen = live + succeeded + static_cast<std::int64_t>(facts.requested.size());
-  // A member that had finished and was cleaned away is not missing.
-  const std::int64_t finished_and_gone =
-      std::max<std::int64_t>(0, facts.finished_before - succeeded);
+  const std::int64_t finished_and_gone = facts.finished_and_gone;
   if (seen + finished_and_gone < wanted) {
     return End(view, AttemptEnd::kDisrupted, "PodLost",
                std::to_string(wanted - seen) + " of " + std::to_string(wanted) +

@@ -42,7 +42,7 @@ struct AttemptFacts {
   const core::Job* job = nullptr;
   std::vector<const PodRecord*> pods;  // of this attempt
   std::set<std::string> requested;     // names of pods asked for that the watch has not shown yet
-  int finished_before = 0;             // pods that the status counted as succeeded
+  int finished_and_gone = 0;           // pods that succeeded and were deleted since: not missing
   const std::map<std::string, NodeRecord>* nodes = nullptr;
 };
 

@@ -247,6 +247,8 @@ void JobController::Adopt(Record& record) {
   record.status.set_attempt(latest);
   record.status.set_state("Starting");
   record.timeline = {};
+  record.finished.clear();
+  record.status.clear_roles();  // those of the attempt before
   std::set<std::string> nodes;
   for (const PodRecord* pod : PodsOf(record, true)) {
     record.timeline.See(*pod, clock_.Now(), false);
@@ -278,13 +280,28 @@ void JobController::Adopt(Record& record) {
       {{"job", record.object.metadata().name()}, {"attempt", latest}});
 }
 
+int JobController::FinishedAndGone(Record& record, const std::vector<const PodRecord*>& pods) {
+  std::set<std::string> present;
+  for (const PodRecord* pod : pods) {
+    if (!pod->succeeded) continue;
+    present.insert(pod->holds.name);
+    record.finished.insert(pod->holds.name);
+  }
+  if (!record.finished_before_us) {
+    int counted = 0;
+    for (const auto& role : record.status.roles()) counted += role.succeeded();
+    record.finished_before_us = std::max(0, counted - static_cast<int>(present.size()));
+  }
+  return *record.finished_before_us + static_cast<int>(record.finished.size() - present.size());
+}
+
 void JobController::FollowAttempt(Record& record) {
   AttemptFacts facts;
   facts.job = &*record.job;
   facts.pods = PodsOf(record, true);
   facts.nodes = &store_.nodes;
   for (const auto& [name, pod] : record.assumed) facts.requested.insert(name);
-  for (const auto& role : record.status.roles()) facts.finished_before += role.succeeded();
+  facts.finished_and_gone = FinishedAndGone(record, facts.pods);
   if (record.timeline.empty()) {
     for (const PodRecord* pod : facts.pods) record.timeline.See(*pod, clock_.Now(), false);
   }

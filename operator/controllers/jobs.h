@@ -72,7 +72,10 @@ class JobController {
     int setbacks = 0;                          // in a row, for the pauses
     std::map<std::string, core::Pod> assumed;  // by pod name: asked for, not seen yet
     std::string create_error;
-    Timeline timeline;  // of the current attempt
+    Timeline timeline;               // of the current attempt
+    std::set<std::string> finished;  // pods of the current attempt that succeeded
+    // Members that the status counts as succeeded and that were gone when we started.
+    std::optional<int> finished_before_us;
     bool service_made = false;
     bool lost_history = false;  // pods of the current attempt vanished while nobody watched
   };
@@ -80,6 +83,7 @@ class JobController {
   void Follow(const std::string& uid, Record& record);
   void Adopt(Record& record);
   void FollowAttempt(Record& record);
+  static int FinishedAndGone(Record& record, const std::vector<const PodRecord*>& pods);
   void EndAttempt(Record& record, AttemptEnd end, const std::string& reason,
                   const std::string& message);
   void FollowPause(Record& record);

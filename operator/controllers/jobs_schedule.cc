@@ -148,6 +148,8 @@ void JobController::Assign(Record& record, const core::queue::Assignment& assign
   SetCondition(status.mutable_conditions(), "Placed", "True", "Placed", status.message(),
                status.observed_generation(), now);
   record.timeline = {};
+  record.finished.clear();
+  record.finished_before_us = 0;
   record.not_before.reset();
   Log(LogLevel::kInfo, "job placed",
       {{"job", record.job->name},
