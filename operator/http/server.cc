@@ -13,9 +13,7 @@
 namespace bimetal::op {
 namespace {
 
-constexpr int kReadSeconds = 2;
 constexpr int kWriteSeconds = 5;
-constexpr int kKeepAliveSeconds = 2;
 constexpr std::size_t kRequestsPerConnection = 100;
 constexpr std::size_t kMaxBody = 4096;  // nobody sends us one
 constexpr char kText[] = "text/plain; charset=utf-8";
@@ -61,9 +59,9 @@ struct HttpServer::Impl {
   std::mutex stop_mutex;
 
   void Configure() {
-    server.set_read_timeout(kReadSeconds);
+    server.set_read_timeout(options.idle_seconds);
     server.set_write_timeout(kWriteSeconds);
-    server.set_keep_alive_timeout(kKeepAliveSeconds);
+    server.set_keep_alive_timeout(options.idle_seconds);
     server.set_keep_alive_max_count(kRequestsPerConnection);
     server.set_payload_max_length(kMaxBody);
     server.set_tcp_nodelay(true);

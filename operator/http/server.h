@@ -16,6 +16,7 @@ struct HttpServerOptions {
   std::function<Status()> healthy;
   std::function<Status()> ready;
   int threads = 8;
+  int idle_seconds = 2;  // a client that sends nothing for so long is hung up on
 };
 
 // Serves /metrics, /healthz and /readyz in plain HTTP. Thread-safe. The destructor stops it.
