@@ -18,8 +18,8 @@ constexpr std::size_t kMaxLog = 4 * 1024 * 1024;
 // An id that the kubelet takes and that is safe in a path-like or log context.
 std::string BoundId(const std::string& id) {
   const bool legal = !id.empty() && std::all_of(id.begin(), id.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '-' || c == '_' || c == '.' || c == ':' || c == '/';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.' || c == ':' || c == '/';
   });
   if (legal && id.size() <= kMaxId) return id;
   const std::string hash = Sha256Hex(id).substr(0, 16);
@@ -33,11 +33,10 @@ void CheckDevice(const Device& device, std::vector<Finding>& findings) {
                         "jobs that ask for memory do not match it; set the size in the pool", ""});
   }
   if (device.uncorrected_errors.known() && device.uncorrected_errors.value > 0) {
-    findings.push_back({"UncorrectedMemoryErrors", Severity::kError, id,
-                        std::to_string(device.uncorrected_errors.value) +
-                            " since the driver was loaded",
-                        "reset the GPU and validate it again; replace it where they come again",
-                        ""});
+    findings.push_back(
+        {"UncorrectedMemoryErrors", Severity::kError, id,
+         std::to_string(device.uncorrected_errors.value) + " since the driver was loaded",
+         "reset the GPU and validate it again; replace it where they come again", ""});
   }
   if (device.link_width.known() && device.link_width_max.known() &&
       device.link_width.value < device.link_width_max.value) {
@@ -72,13 +71,8 @@ Inventory InventoryReader::Read() {
   inventory.kernel = files.Text("proc/sys/kernel/osrelease");
   inventory.boot_id = files.Text("proc/sys/kernel/random/boot_id");
   inventory.simulated = files.Exists("simulated");
-  if (options_.amd) {
-    AddReport(ReadInProbe(Vendor::kAmd, root_, options_.probe, memory_), Vendor::kAmd, inventory);
-  }
-  if (options_.nvidia) {
-    AddReport(ReadInProbe(Vendor::kNvidia, root_, options_.probe, memory_), Vendor::kNvidia,
-              inventory);
-  }
+  if (options_.amd) AddReport(ReadVendor(Vendor::kAmd), Vendor::kAmd, inventory);
+  if (options_.nvidia) AddReport(ReadVendor(Vendor::kNvidia), Vendor::kNvidia, inventory);
   if (inventory.simulated) inventory.machine = root_;
   FinishInventory(inventory);
   if (options_.kernel_log && !inventory.devices.empty()) {
@@ -98,6 +92,40 @@ Inventory InventoryReader::Read() {
               return a.severity != b.severity ? a.severity > b.severity : a < b;
             });
   return inventory;
+}
+
+SourceReport InventoryReader::ReadVendor(Vendor vendor) {
+  SourceReport now = ReadInProbe(vendor, root_, options_.probe, memory_);
+  KeepUnseen(last_[vendor], now);
+  last_[vendor] = now;
+  return now;
+}
+
+void KeepUnseen(const SourceReport& before, SourceReport& now) {
+  const bool incomplete =
+      std::any_of(now.findings.begin(), now.findings.end(), [](const Finding& finding) {
+        return finding.code == "VendorLibraryHung" || finding.code == "VendorLibraryCrashed" ||
+               finding.code == "ProbeFailed";
+      });
+  if (!incomplete) return;
+  now.simulated = now.simulated || before.simulated;
+  for (const Device& device : before.devices) {
+    Device kept = device;
+    kept.healthy = Reading<bool>::Unknown("not seen in the last look, which was cut short");
+    const auto seen = std::find_if(now.devices.begin(), now.devices.end(),
+                                   [&](const Device& other) { return other.id == device.id; });
+    if (seen == now.devices.end()) {
+      now.devices.push_back(std::move(kept));
+      continue;
+    }
+    // A cut look has fewer fields; those that make the fingerprint must not seem to have changed.
+    if (seen->healthy.known()) kept.healthy = seen->healthy;
+    *seen = std::move(kept);
+  }
+  for (const auto& [name, reading] : before.facts) {
+    auto& fact = now.facts[name];
+    if (!fact.known()) fact = reading;
+  }
 }
 
 Inventory ReadInventory(const std::string& root, const InventoryOptions& options) {

@@ -38,10 +38,18 @@ class InventoryReader {
   Inventory Read();
 
  private:
+  SourceReport ReadVendor(Vendor vendor);
+
   std::string root_;
   InventoryOptions options_;
   ProbeMemory memory_;
+  std::map<Vendor, SourceReport> last_;  // the last look of each vendor
 };
+
+// What an incomplete look did not show is still there as far as anybody knows: devices of `before`
+// stay in `now` as they were, with unknown health unless the look tells it, and so do facts. A
+// complete look is left as it is.
+void KeepUnseen(const SourceReport& before, SourceReport& now);
 
 // One read by itself.
 Inventory ReadInventory(const std::string& root, const InventoryOptions& options);

@@ -135,8 +135,8 @@ Finding XidFinding(const KernelEvent& event) {
 Finding AmdFinding(const KernelEvent& event) {
   for (const AmdPattern& pattern : kAmdPatterns) {
     if (event.text.find(pattern.text) == std::string::npos) continue;
-    return {std::string(pattern.code), pattern.severity,            "",
-            event.text,                std::string(pattern.remedy), event.key};
+    return {std::string(pattern.code),   pattern.severity, "", event.text,
+            std::string(pattern.remedy), event.key};
   }
   return {};
 }
@@ -170,9 +170,8 @@ std::vector<Finding> KernelFindings(std::string_view log, const std::vector<Devi
   }
   std::vector<Finding> findings;
   for (auto& [key, finding] : newest) findings.push_back(std::move(finding));
-  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
-    return a.severity > b.severity;
-  });
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
   if (findings.size() > kMaxFindings) findings.resize(kMaxFindings);
   return findings;
 }

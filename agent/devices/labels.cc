@@ -29,9 +29,8 @@ std::string CleanLabel(std::string_view raw) {
 std::map<std::string, std::set<std::string>> LabelClashes(const std::set<std::string>& raw_names) {
   std::map<std::string, std::set<std::string>> by_label;
   for (const std::string& raw : raw_names) by_label[CleanLabel(raw)].insert(raw);
-  std::erase_if(by_label, [](const auto& entry) {
-    return entry.first.empty() || entry.second.size() < 2;
-  });
+  std::erase_if(by_label,
+                [](const auto& entry) { return entry.first.empty() || entry.second.size() < 2; });
   return by_label;
 }
 

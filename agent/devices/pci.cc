@@ -112,8 +112,7 @@ PciGpus ReadPciGpus(const RootFiles& files, std::uint64_t vendor) {
     // A card that is no PCI device (a partition of another card) has no slot name.
     const auto address = UeventValue(files.Text(folder + "/uevent"), "PCI_SLOT_NAME");
     if (!address) continue;
-    const auto [at, added] =
-        by_address.emplace(Lower(*address), ReadGpu(files, *address, folder));
+    const auto [at, added] = by_address.emplace(Lower(*address), ReadGpu(files, *address, folder));
     at->second.card = number;
   }
   for (auto& [address, gpu] : by_address) out.gpus.push_back(std::move(gpu));
@@ -129,7 +128,7 @@ std::optional<int> NumberAfter(std::string_view name, std::string_view prefix) {
 
 Reading<std::int64_t> LinkGeneration(const Reading<std::string>& speed) {
   if (!speed.known()) return SameGap<std::int64_t>(speed);
-  constexpr std::array<std::string_view, 6> kSpeeds = {"2.5 ", "5.0 ",  "8.0 ",
+  constexpr std::array<std::string_view, 6> kSpeeds = {"2.5 ",  "5.0 ",  "8.0 ",
                                                        "16.0 ", "32.0 ", "64.0 "};
   for (std::size_t i = 0; i < kSpeeds.size(); ++i) {
     if (speed.value.starts_with(kSpeeds[i])) {

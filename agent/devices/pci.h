@@ -21,7 +21,7 @@ struct PciGpu {
 };
 
 struct PciGpus {
-  bool present = false;  // one of the two folders could be listed
+  bool present = false;      // one of the two folders could be listed
   std::vector<PciGpu> gpus;  // by address
 };
 

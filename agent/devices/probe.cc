@@ -126,9 +126,12 @@ Finding LibraryFinding(Vendor vendor, const ProbeOutcome& outcome, const std::st
 }
 
 Finding FailedFinding(Vendor vendor, const ProbeOutcome& outcome) {
-  return {"ProbeFailed", Severity::kError, "",
+  return {"ProbeFailed",
+          Severity::kError,
+          "",
           std::string(VendorName(vendor)) + " probe gave no complete report: " + outcome.why,
-          "check the agent's image and limits, then restart the agent", ""};
+          "check the agent's image and limits, then restart the agent",
+          ""};
 }
 
 // True: the child that an earlier probe left in a driver call is still there.
@@ -146,8 +149,8 @@ std::vector<std::string> ProbeArgv(Vendor vendor, const std::string& root,
                                    const std::set<std::string>& skipped) {
   std::vector<std::string> argv = options.command;
   if (argv.empty()) argv = {"/proc/self/exe"};
-  for (const std::string& arg : {std::string("--probe"), std::string(VendorName(vendor)),
-                                 std::string("--root"), root}) {
+  for (const std::string& arg :
+       {std::string("--probe"), std::string(VendorName(vendor)), std::string("--root"), root}) {
     argv.push_back(arg);
   }
   if (!options.nvml_path.empty()) argv.insert(argv.end(), {"--library", options.nvml_path});

@@ -22,9 +22,9 @@ struct ProbeOutcome {
   End end = End::kNotStarted;
   int exit_code = 0;
   int signal = 0;
-  int stuck_child = 0;         // its process id where it sits in the kernel and does not end
-  std::string why;             // one line for people
-  std::string output;          // what it wrote, also where it was killed
+  int stuck_child = 0;  // its process id where it sits in the kernel and does not end
+  std::string why;      // one line for people
+  std::string output;   // what it wrote, also where it was killed
 };
 
 // Runs `argv` (argv[0]: path of a program) and collects what it writes to file descriptor 3; its
@@ -43,8 +43,8 @@ struct ProbeOptions {
   bool system_library = false;  // may ask the loader by name although the root is not "/"
 };
 
-// What earlier probes taught: steps that hung or crashed are not tried again for a while, and while a
-// child sits unkillable in a driver no further one calls that vendor's library. One owner thread.
+// What earlier probes taught: steps that hung or crashed are not tried again for a while, and while
+// a child sits unkillable in a driver no further one calls that vendor's library. One owner thread.
 struct ProbeMemory {
   struct BadStep {
     Finding finding;

@@ -212,9 +212,9 @@ std::string ReportText(const SourceReport& report) {
   for (const Device& device : report.devices) out += DeviceText(device);
   for (const Finding& f : report.findings) {
     out += "finding";
-    for (const std::string_view part : {std::string_view(f.code), SeverityName(f.severity),
-                                        std::string_view(f.device), std::string_view(f.evidence),
-                                        std::string_view(f.remedy), std::string_view(f.event)}) {
+    for (const std::string_view part :
+         {std::string_view(f.code), SeverityName(f.severity), std::string_view(f.device),
+          std::string_view(f.evidence), std::string_view(f.remedy), std::string_view(f.event)}) {
       out += kSeparator + Escape(part);
     }
     out += "\n";

@@ -22,9 +22,9 @@ std::string DeviceText(const Device& device);        // one device, as in Report
 // What a probe's output says. Never fails: what cannot be read is left out and counted.
 struct ParsedReport {
   SourceReport report;
-  bool complete = false;       // the "end" line was there
-  std::string last_step;       // the last step begun; empty: none
-  std::size_t bad_lines = 0;   // lines that no probe of ours writes
+  bool complete = false;      // the "end" line was there
+  std::string last_step;      // the last step begun; empty: none
+  std::size_t bad_lines = 0;  // lines that no probe of ours writes
 };
 ParsedReport ParseReportText(std::string_view text);
 

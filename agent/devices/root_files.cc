@@ -98,7 +98,8 @@ int RootFiles::Open(std::string_view path, int flags) const {
   long fd = -1;
   for (int attempt = 0; attempt < 8; ++attempt) {
     fd = syscall(SYS_openat2, root.get(), relative.c_str(), &how, sizeof how);
-    if (fd >= 0 || errno != EAGAIN) break;  // EAGAIN: a rename elsewhere raced with a ".." in a link
+    if (fd >= 0 || errno != EAGAIN)
+      break;  // EAGAIN: a rename elsewhere raced with a ".." in a link
   }
   if (fd < 0 && (errno == ENOSYS || errno == EPERM)) {
     // Kernels before 5.6 and sandboxes that forbid the call: plain open, links are then trusted.

@@ -2,9 +2,7 @@
 
 namespace bimetal::agent {
 
-std::string_view VendorName(Vendor vendor) {
-  return vendor == Vendor::kNvidia ? "nvidia" : "amd";
-}
+std::string_view VendorName(Vendor vendor) { return vendor == Vendor::kNvidia ? "nvidia" : "amd"; }
 
 std::string_view SeverityName(Severity severity) {
   switch (severity) {

@@ -14,13 +14,13 @@ namespace bimetal::machines {
 struct Fault {
   enum class Kind { kMemory, kCompute, kHang, kVanish, kXid, kEcc };
   Kind kind = Kind::kMemory;
-  int device = 0;            // counts through all groups of the machine
-  std::int64_t offset = 0;   // memory: byte offset
-  std::int64_t bit = 0;      // memory: 0..63, of the 64-bit word at offset
-  std::int64_t stuck = 1;    // memory: the value that the bit always has
-  std::int64_t unit = 0;     // compute: the unit that computes wrongly
-  std::int64_t code = 79;    // xid: the number
-  std::int64_t count = 1;    // ecc: uncorrectable errors
+  int device = 0;             // counts through all groups of the machine
+  std::int64_t offset = 0;    // memory: byte offset
+  std::int64_t bit = 0;       // memory: 0..63, of the 64-bit word at offset
+  std::int64_t stuck = 1;     // memory: the value that the bit always has
+  std::int64_t unit = 0;      // compute: the unit that computes wrongly
+  std::int64_t code = 79;     // xid: the number
+  std::int64_t count = 1;     // ecc: uncorrectable errors
   std::int64_t sequence = 0;  // xid: place in the kernel log; set when it is put in
   bool operator==(const Fault&) const = default;
 };

@@ -54,8 +54,9 @@ Result<Machine> Machine::Open(const std::string& root) {
   auto description = ParseDescription(*yaml);
   auto state = ParseState(*state_text);
   if (!description || !state) {
-    return Fail(ErrorCode::kData, root + "/machine: " + (description ? state.error().message
-                                                                     : description.error().message));
+    return Fail(
+        ErrorCode::kData,
+        root + "/machine: " + (description ? state.error().message : description.error().message));
   }
   return Machine(root, *yaml, std::move(*description), std::move(*state), LibraryIn(root));
 }

@@ -28,7 +28,8 @@ using bimetal::machines::Machine;
 constexpr std::string_view kUsage =
     "usage: bimetal-machine build DESCRIPTION.yaml FOLDER [--node NAME] [--seed N] [--nvml FILE]\n"
     "       bimetal-machine fault FOLDER --device N --kind memory|compute|hang|vanish|xid|ecc\n"
-    "                       [--offset BYTES --bit N --stuck 0|1] [--unit N] [--code N] [--count N]\n"
+    "                       [--offset BYTES --bit N --stuck 0|1] [--unit N] [--code N] [--count "
+    "N]\n"
     "       bimetal-machine clear FOLDER [--device N] [--kind KIND]\n"
     "       bimetal-machine reboot FOLDER\n"
     "       bimetal-machine list FOLDER\n"
@@ -102,15 +103,14 @@ Status Build(const Arguments& arguments) {
 }
 
 Status InjectFault(const Arguments& arguments, Machine& machine) {
-  BIMETAL_TRY(OnlyOptions(
-      arguments, {"device", "kind", "offset", "bit", "stuck", "unit", "code", "count"}));
+  BIMETAL_TRY(OnlyOptions(arguments,
+                          {"device", "kind", "offset", "bit", "stuck", "unit", "code", "count"}));
   if (!arguments.options.contains("device") || !arguments.options.contains("kind")) {
     return Fail(ErrorCode::kInvalid, "fault needs --device and --kind");
   }
   Fault fault;
   std::int64_t device = 0;
-  BIMETAL_TRY_ASSIGN(fault.kind,
-                     bimetal::machines::ParseFaultKind(arguments.options.at("kind")));
+  BIMETAL_TRY_ASSIGN(fault.kind, bimetal::machines::ParseFaultKind(arguments.options.at("kind")));
   BIMETAL_TRY(Number(arguments, "device", device));
   BIMETAL_TRY(Number(arguments, "offset", fault.offset));
   BIMETAL_TRY(Number(arguments, "bit", fault.bit));

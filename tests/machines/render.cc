@@ -71,10 +71,14 @@ void AddAmdDevices(const Gpu& gpu, std::vector<SimulatedDevice>& out) {
 }
 
 void AddNvidiaDevices(const Gpu& gpu, std::vector<SimulatedDevice>& out) {
-  SimulatedDevice device{"GPU-" + gpu.unique,       "nvidia",
-                         gpu.group->model,          gpu.group->arch,
-                         gpu.group->compute_units,  gpu.group->memory_bytes,
-                         gpu.pci,                   FaultsOfPart(gpu, 0, 1)};
+  SimulatedDevice device{"GPU-" + gpu.unique,
+                         "nvidia",
+                         gpu.group->model,
+                         gpu.group->arch,
+                         gpu.group->compute_units,
+                         gpu.group->memory_bytes,
+                         gpu.pci,
+                         FaultsOfPart(gpu, 0, 1)};
   if (gpu.group->mig.empty()) {
     out.push_back(std::move(device));
     return;
@@ -137,8 +141,8 @@ std::vector<Gpu> GpusOf(const Description& description, const State& state) {
       gpu.index = static_cast<std::size_t>(i);
       gpu.number = static_cast<int>(gpus.size());
       gpu.pci = group.pci[gpu.index];
-      const std::string words = group.vendor + "|" + state.node + "|" +
-                                std::to_string(state.seed) + "|" + std::to_string(gpu.number);
+      const std::string words = group.vendor + "|" + state.node + "|" + std::to_string(state.seed) +
+                                "|" + std::to_string(gpu.number);
       gpu.unique = group.vendor == "amd" ? "5" + Digits("id|" + words, 15) : UuidOf("id|" + words);
       gpu.serial = "SIM" + Digits("serial|" + words, 10);
       gpu.numa = i * description.numa_nodes / group.count;

@@ -25,10 +25,10 @@ struct SimulatedDevice {
 // One GPU of a group with all that is derived from the node's name and the seed.
 struct Gpu {
   const GpuGroup* group = nullptr;
-  std::size_t index = 0;     // in its group
-  int number = 0;            // in the machine
-  std::string pci;           // 0000:05:00.0
-  std::string unique;        // 16 hex digits (AMD) or a UUID (NVIDIA)
+  std::size_t index = 0;  // in its group
+  int number = 0;         // in the machine
+  std::string pci;        // 0000:05:00.0
+  std::string unique;     // 16 hex digits (AMD) or a UUID (NVIDIA)
   std::string serial;
   int numa = 0;
   std::vector<Fault> faults;

@@ -238,9 +238,8 @@ class AmdRenderer {
 
 void RenderAmd(const Description& description, const State& state, const std::vector<Gpu>& gpus,
                Tree& tree) {
-  const bool any = std::any_of(gpus.begin(), gpus.end(), [](const Gpu& gpu) {
-    return !gpu.Has(Fault::Kind::kVanish);
-  });
+  const bool any = std::any_of(gpus.begin(), gpus.end(),
+                               [](const Gpu& gpu) { return !gpu.Has(Fault::Kind::kVanish); });
   if (any) AmdRenderer(description, state, gpus, tree).Render();
 }
 

@@ -112,8 +112,9 @@ void RenderGpu(const Gpu& gpu, Tree& tree) {
        "Model: \t\t " + group.model + "\nIRQ:   \t\t 42\nGPU UUID: \t GPU-" + gpu.unique +
            "\nVideo BIOS: \t " + Firmware(group, "vbios") +
            "\nBus Type: \t PCIe\nDMA Size: \t 52 bits\nDMA Mask: \t 0xfffffffffffff"
-           "\nBus Location: \t " + gpu.pci + "\nDevice Minor: \t " + std::to_string(gpu.number) +
-           "\nGPU Firmware: \t " + Firmware(group, "gsp") + "\nGPU Excluded:\t No");
+           "\nBus Location: \t " +
+           gpu.pci + "\nDevice Minor: \t " + std::to_string(gpu.number) + "\nGPU Firmware: \t " +
+           Firmware(group, "gsp") + "\nGPU Excluded:\t No");
 }
 
 }  // namespace

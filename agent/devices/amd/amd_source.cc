@@ -90,8 +90,8 @@ class AmdReader {
 
   void Add(std::string code, Severity severity, std::string device, std::string evidence,
            std::string remedy) {
-    report_.findings.push_back({std::move(code), severity, std::move(device), std::move(evidence),
-                                std::move(remedy), ""});
+    report_.findings.push_back(
+        {std::move(code), severity, std::move(device), std::move(evidence), std::move(remedy), ""});
   }
 
   // The PCI slot without its function: the physical GPU.
@@ -269,8 +269,8 @@ class AmdReader {
       if (!kfd_.unreadable.empty()) {
         device.healthy = Reading<bool>::Unknown("kfd has nodes that cannot be read");
       } else {
-        device.healthy = Reading<bool>::Of(false, kfd_.present ? "kfd does not list it"
-                                                               : "kfd is missing: " + kfd_.why);
+        device.healthy = Reading<bool>::Of(
+            false, kfd_.present ? "kfd does not list it" : "kfd is missing: " + kfd_.why);
       }
     }
     Insert(std::move(device), "PCI device " + card.pci.address);

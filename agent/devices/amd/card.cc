@@ -125,8 +125,8 @@ AmdCard ReadCard(const RootFiles& files, PciGpu pci, ReadProgress& progress) {
   ReadLink(files, card.pci.folder, device);
   ReadRas(files, card.pci.folder, device);
   if (device.uncorrected_errors.known() && device.uncorrected_errors.value > 0) {
-    device.healthy = Reading<bool>::Of(false, std::to_string(device.uncorrected_errors.value) +
-                                                  " uncorrectable memory errors");
+    device.healthy = Reading<bool>::Of(
+        false, std::to_string(device.uncorrected_errors.value) + " uncorrectable memory errors");
   }
   return card;
 }

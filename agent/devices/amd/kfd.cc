@@ -102,11 +102,10 @@ std::optional<KfdGpu::Location> KfdGpu::Where() const {
 
 std::string KfdGpu::Location::Address() const {
   std::array<char, 64> text;
-  const int n =
-      std::snprintf(text.data(), text.size(), "%04llx:%02llx:%02llx.%llu",
-                    static_cast<unsigned long long>(domain), static_cast<unsigned long long>(bus),
-                    static_cast<unsigned long long>(device),
-                    static_cast<unsigned long long>(function));
+  const int n = std::snprintf(
+      text.data(), text.size(), "%04llx:%02llx:%02llx.%llu",
+      static_cast<unsigned long long>(domain), static_cast<unsigned long long>(bus),
+      static_cast<unsigned long long>(device), static_cast<unsigned long long>(function));
   return std::string(text.data(), static_cast<std::size_t>(n));
 }
 

@@ -42,8 +42,8 @@ class NvidiaReader {
  private:
   void Add(std::string code, Severity severity, std::string device, std::string evidence,
            std::string remedy) {
-    report_.findings.push_back({std::move(code), severity, std::move(device), std::move(evidence),
-                                std::move(remedy), ""});
+    report_.findings.push_back(
+        {std::move(code), severity, std::move(device), std::move(evidence), std::move(remedy), ""});
   }
 
   bool AnyGpu() const { return !proc_.gpus.empty() || !pci_.gpus.empty(); }
@@ -94,8 +94,8 @@ class NvidiaReader {
     const std::string evidence = path + ": " + no_library_;
     if (code == nvml::kLibRmVersionMismatch) {
       Add("DriverLibraryMismatch", Severity::kError, "",
-          evidence + "; loaded module: " +
-              (proc_.driver.known() ? proc_.driver.value : proc_.driver.why),
+          evidence +
+              "; loaded module: " + (proc_.driver.known() ? proc_.driver.value : proc_.driver.why),
           "reboot, or unload and load the nvidia modules, so that both are of one version");
     } else if (code == nvml::kDriverNotLoaded) {
       Add("DriverNotLoaded", Severity::kError, "", evidence,
@@ -118,8 +118,8 @@ class NvidiaReader {
     }
     int cuda = 0;
     if (api.cuda_version != nullptr && api.cuda_version(&cuda) == 0 && cuda > 0) {
-      report_.facts["runtime"] = Reading<std::string>::Of(
-          "CUDA " + std::to_string(cuda / 1000) + "." + std::to_string(cuda % 1000 / 10));
+      report_.facts["runtime"] = Reading<std::string>::Of("CUDA " + std::to_string(cuda / 1000) +
+                                                          "." + std::to_string(cuda % 1000 / 10));
     }
   }
 
@@ -184,7 +184,9 @@ class NvidiaReader {
   void SetHealth(NvmlGpu& gpu) {
     Device& device = gpu.device;
     device.healthy = Reading<bool>::Of(true);
-    const auto fail = [&](const std::string& why) { device.healthy = Reading<bool>::Of(false, why); };
+    const auto fail = [&](const std::string& why) {
+      device.healthy = Reading<bool>::Of(false, why);
+    };
     if (gpu.remap_pending) {
       Add("RowRemapPending", Severity::kWarning, device.id.value,
           "a memory row waits to be replaced", "reset the GPU when it is idle");
@@ -312,13 +314,13 @@ class NvidiaReader {
   ProcNvidia proc_;
   PciGpus pci_;
   std::map<std::string, Device> devices_;
-  std::set<std::string> seen_;        // addresses of /proc that the library told of
-  std::vector<std::string> failed_;   // indices without identity
+  std::set<std::string> seen_;       // addresses of /proc that the library told of
+  std::vector<std::string> failed_;  // indices without identity
   std::optional<std::size_t> library_count_;
   std::size_t answered_ = 0;
   std::size_t pci_bound_ = 0;
-  std::string no_library_;            // why the library was not asked
-  bool library_broken_ = false;       // it is there and does not work
+  std::string no_library_;       // why the library was not asked
+  bool library_broken_ = false;  // it is there and does not work
 };
 
 class NvidiaSource final : public DeviceSource {

@@ -140,8 +140,8 @@ Number Multiprocessors(const Number& cores, const Text& architecture) {
   if (!cores.known()) return cores;
   if (!architecture.known()) return SameGap<std::int64_t>(architecture);
   static const std::map<std::string, std::int64_t> kCoresPerUnit = {
-      {"sm_70", 64},   {"sm_72", 64},   {"sm_75", 64},   {"sm_80", 64},   {"sm_86", 128},
-      {"sm_87", 128},  {"sm_89", 128},  {"sm_90", 128},  {"sm_100", 128}, {"sm_103", 128},
+      {"sm_70", 64},   {"sm_72", 64},   {"sm_75", 64},  {"sm_80", 64},   {"sm_86", 128},
+      {"sm_87", 128},  {"sm_89", 128},  {"sm_90", 128}, {"sm_100", 128}, {"sm_103", 128},
       {"sm_110", 128}, {"sm_120", 128}, {"sm_121", 128}};
   const auto found = kCoresPerUnit.find(architecture.value);
   if (found == kCoresPerUnit.end()) {
@@ -257,8 +257,8 @@ NvmlGpu ReadNvmlGpu(const nvml::Api& api, unsigned index) {
   const Number mig = ask.Mode(api.mig_mode);
   gpu.mig_on = mig.known() && mig.value == 1;
   // Not supported means that the GPU is always whole.
-  device.partition = mig.known() || mig.state == Known::kUnknown ? Text::Of("off")
-                                                                : SameGap<std::string>(mig);
+  device.partition =
+      mig.known() || mig.state == Known::kUnknown ? Text::Of("off") : SameGap<std::string>(mig);
   if (gpu.mig_on) ReadInstances(api, handle, gpu);
   return gpu;
 }

@@ -12,10 +12,10 @@ namespace bimetal::agent {
 // What NVML says about one index.
 struct NvmlGpu {
   unsigned index = 0;
-  Device device;                  // id empty where the UUID could not be read
-  nvml::Return worst = 0;         // the gravest answer: lost or reset required, else 0
-  std::string why_no_handle;      // not empty: there is no handle, hence nothing else
-  bool remap_pending = false;     // a memory row waits for a reset to be replaced
+  Device device;               // id empty where the UUID could not be read
+  nvml::Return worst = 0;      // the gravest answer: lost or reset required, else 0
+  std::string why_no_handle;   // not empty: there is no handle, hence nothing else
+  bool remap_pending = false;  // a memory row waits for a reset to be replaced
   bool remap_failed = false;
   bool mig_on = false;
   std::vector<Device> instances;  // where mig_on

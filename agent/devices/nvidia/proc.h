@@ -10,7 +10,7 @@ namespace bimetal::agent {
 
 // One folder of /proc/driver/nvidia/gpus: what the kernel module knows without any library.
 struct ProcGpu {
-  std::string address;                     // 0000:62:00.0
+  std::string address;                      // 0000:62:00.0
   std::map<std::string, std::string> info;  // "Model", "GPU UUID", ... as the module prints them
   std::string why;                          // where info is empty
   bool Excluded() const;

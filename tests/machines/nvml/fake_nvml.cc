@@ -1,7 +1,7 @@
 // A libnvidia-ml.so.1 for simulated machines. It answers from ../../../machine/nvml.txt beside
-// itself, read again at every nvmlInit, so that faults can be put in while an agent runs. It exports
-// the real names, and bimetal_simulated_nvml, by which a reader knows what it talks to. C library
-// only: it is copied into other file systems.
+// itself, read again at every nvmlInit, so that faults can be put in while an agent runs. It
+// exports the real names, and bimetal_simulated_nvml, by which a reader knows what it talks to. C
+// library only: it is copied into other file systems.
 //
 // Lines of nvml.txt, the value being the rest of the line as it stands:
 //   system <key> <value>          driver, nvml, cuda, count, init (a return code), hang (init)
@@ -237,8 +237,12 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t* out) {
   if (state == kOk) *out = devices + index;
   return state;
 }
-int nvmlDeviceGetName(nvmlDevice_t d, char* out, unsigned n) { return QueryText(d, "name", out, n); }
-int nvmlDeviceGetUUID(nvmlDevice_t d, char* out, unsigned n) { return QueryText(d, "uuid", out, n); }
+int nvmlDeviceGetName(nvmlDevice_t d, char* out, unsigned n) {
+  return QueryText(d, "name", out, n);
+}
+int nvmlDeviceGetUUID(nvmlDevice_t d, char* out, unsigned n) {
+  return QueryText(d, "uuid", out, n);
+}
 int nvmlDeviceGetSerial(nvmlDevice_t d, char* out, unsigned n) {
   return QueryText(d, "serial", out, n);
 }
@@ -251,8 +255,12 @@ int nvmlDeviceGetInforomImageVersion(nvmlDevice_t d, char* out, unsigned n) {
 int nvmlDeviceGetGspFirmwareVersion(nvmlDevice_t d, char* out) {
   return QueryText(d, "gsp", out, 64);
 }
-int nvmlDeviceGetMinorNumber(nvmlDevice_t d, unsigned* out) { return QueryUnsigned(d, "minor", out); }
-int nvmlDeviceGetNumGpuCores(nvmlDevice_t d, unsigned* out) { return QueryUnsigned(d, "cores", out); }
+int nvmlDeviceGetMinorNumber(nvmlDevice_t d, unsigned* out) {
+  return QueryUnsigned(d, "minor", out);
+}
+int nvmlDeviceGetNumGpuCores(nvmlDevice_t d, unsigned* out) {
+  return QueryUnsigned(d, "cores", out);
+}
 int nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t d, unsigned* out) {
   return QueryUnsigned(d, "link_generation", out);
 }
@@ -268,7 +276,9 @@ int nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t d, unsigned* out) {
 int nvmlDeviceGetTemperature(nvmlDevice_t d, int, unsigned* out) {
   return QueryUnsigned(d, "temperature", out);
 }
-int nvmlDeviceGetPowerUsage(nvmlDevice_t d, unsigned* out) { return QueryUnsigned(d, "power", out); }
+int nvmlDeviceGetPowerUsage(nvmlDevice_t d, unsigned* out) {
+  return QueryUnsigned(d, "power", out);
+}
 int nvmlDeviceGetUtilizationRates(nvmlDevice_t d, struct nvmlUtilization* out) {
   const int code = QueryUnsigned(d, "utilization", &out->gpu);
   out->memory = 0;

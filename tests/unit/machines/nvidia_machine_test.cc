@@ -81,8 +81,8 @@ TEST_F(NvidiaMachineTest, R01AnUnsupportedMemoryQueryHidesNoDevice) {
 TEST_F(NvidiaMachineTest, R01EveryFieldIsReadByItself) {
   const Machine machine = Build(Yaml("nvidia-h100-8"));
   for (const std::string query :
-       {"name", "serial", "minor", "pci", "memory", "cores", "capability", "vbios", "gsp", "inforom",
-        "ecc", "ecc_uncorrected", "remapped", "mig", "link_generation", "link_width"}) {
+       {"name", "serial", "minor", "pci", "memory", "cores", "capability", "vbios", "gsp",
+        "inforom", "ecc", "ecc_uncorrected", "remapped", "mig", "link_generation", "link_width"}) {
     for (const std::string answer : {"!3", "!999", "!4"}) {
       Answer("device 4 " + query + " " + answer);
       const auto inventory = Inventory();

@@ -61,8 +61,7 @@ TEST_F(ProgramTest, RefusesBadArgumentsWithCodeTwo) {
         "fault " + root() + " --device 1 --kind xid", "fault " + root() + " --device",
         "fault " + root() + " --device -1 --kind hang",
         "fault " + root() + " --device 1 --kind memory --bit 64",
-        "fault " + root() + " --device 1 --kind memory --bat 6",
-        "clear " + root() + " --kind x"}) {
+        "fault " + root() + " --device 1 --kind memory --bat 6", "clear " + root() + " --kind x"}) {
     const auto ended = RunProgram(arguments);
     EXPECT_EQ(ended.code, 2) << arguments;
     EXPECT_THAT(ended.output, HasSubstr("bimetal-machine: ")) << arguments;

@@ -11,9 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Tree Two() {
-  return {{"a/b", {File::Kind::kText, "1"}}, {"c", {File::Kind::kLink, "a/b"}}};
-}
+Tree Two() { return {{"a/b", {File::Kind::kText, "1"}}, {"c", {File::Kind::kLink, "a/b"}}}; }
 
 TEST(ApplyTreeTest, WritesAndThenRemovesWhatIsNoLongerNamed) {
   agent::TestTree tree;

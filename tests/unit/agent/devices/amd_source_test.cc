@@ -202,7 +202,8 @@ TEST(AmdSourceTest, CountsUncorrectableErrorsOfAllBlocks) {
   AddCard(tree, 1, 128);
   AddKfdNode(tree, 1, 1, 0, 128);
   const std::string ras = "sys/bus/pci/devices/" + Address(1) + "/ras/";
-  tree.Write(ras + "umc_err_count", "ue: 2\nce: 9\n").Write(ras + "gfx_err_count", "ue: 1\nce: 0\n");
+  tree.Write(ras + "umc_err_count", "ue: 2\nce: 9\n")
+      .Write(ras + "gfx_err_count", "ue: 1\nce: 0\n");
   const auto report = ReadAmd(tree.root());
   EXPECT_EQ(report.devices[0].uncorrected_errors.value, 3);
   EXPECT_FALSE(report.devices[0].healthy.value);
@@ -242,8 +243,8 @@ TEST(AmdSourceTest, DoesNotNeedAStableCardNumberOrOrder) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(a[i].id, b[i].id);
 }
 
-// Every file of a machine may be empty, cut, binary, huge, a FIFO or gone; nothing may hang or crash
-// and the other device stays.
+// Every file of a machine may be empty, cut, binary, huge, a FIFO or gone; nothing may hang or
+// crash and the other device stays.
 TEST(AmdSourceTest, OneSickFileNeverSpoilsTheOtherDevice) {
   TestTree tree;
   AddCpuNode(tree);
@@ -264,9 +265,9 @@ TEST(AmdSourceTest, OneSickFileNeverSpoilsTheOtherDevice) {
                                    std::string("\xff\x00\x01", 3), std::string(100'000, '7')}) {
       tree.Write(path, bad);
       const auto report = ReadAmd(tree.root());
-      const auto healthy = std::find_if(
-          report.devices.begin(), report.devices.end(),
-          [](const Device& d) { return d.id.value == "GPU-fa5e000000000002"; });
+      const auto healthy =
+          std::find_if(report.devices.begin(), report.devices.end(),
+                       [](const Device& d) { return d.id.value == "GPU-fa5e000000000002"; });
       ASSERT_NE(healthy, report.devices.end()) << path;
       EXPECT_TRUE(healthy->healthy.value) << path;
     }

@@ -35,7 +35,8 @@ TEST(KernelLogTest, LeavesOtherLinesAlone) {
   for (const char* line :
        {"", "NVRM: Xid (PCI:", "NVRM: Xid (PCI:0000:01:00): x, text", "NVRM: loading NVIDIA UNIX",
         "NVRM: Xid (PCI:0000:01:00): 99999999999999999999, x", "amdgpu 0000:e3:00.0",
-        "amdgpu: [powerplay] Failed to disable DPM!", "amdgpu 0000:e3:00.0: amdgpu: SMU is resuming"}) {
+        "amdgpu: [powerplay] Failed to disable DPM!",
+        "amdgpu 0000:e3:00.0: amdgpu: SMU is resuming"}) {
     EXPECT_EQ(Line(line), "none") << line;
   }
 }
@@ -50,7 +51,8 @@ TEST(KernelLogTest, SaysHowGraveAndForWhichDevice) {
           "13, pid=1, name=a, Graphics Exception\n4,4,0,-;" + at + "94, Contained\n4,5,0,-;" + at +
           "43, ignored\n4,6,0,-;NVRM: Xid (PCI:0000:02:00): 149, NETIR Fatal XC0\n4,7,0,-;" + at +
           "154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)\n"
-          "4,8,0,-;" + at + "154, GPU recovery action changed from 0x2 to 0x0 (None)\n",
+          "4,8,0,-;" +
+          at + "154, GPU recovery action changed from 0x2 to 0x0 (None)\n",
       {gpu});
   EXPECT_EQ(FindCode(findings, "XidFatal")->device, "GPU-a");
   EXPECT_EQ(FindCode(findings, "XidFatal")->severity, Severity::kError);
@@ -89,9 +91,9 @@ TEST(KernelLogTest, ReadsAmdTrouble) {
 
 TEST(KernelLogTest, ReadsEveryRecordedXidLine) {
   const char* shared = std::getenv("BIMETAL_SHARED");
-  const std::string path = (shared ? shared : std::string(std::getenv("BIMETAL_SOURCE_DIR") ?: ".") +
-                                                  "/../shared") +
-                           std::string("/fixtures/nvidia/kernel-log/xid-lines.txt");
+  const std::string path =
+      (shared ? shared : std::string(std::getenv("BIMETAL_SOURCE_DIR") ?: ".") + "/../shared") +
+      std::string("/fixtures/nvidia/kernel-log/xid-lines.txt");
   std::ifstream in(path);
   if (!in) GTEST_SKIP() << "SKIPPED: no recordings at " << path;
   std::size_t xids = 0;

@@ -57,8 +57,7 @@ TEST(NvidiaSourceTest, ComparesTheModuleWithThePciBus) {
     tree.Write(folder + "vendor", "0x10de").Write(folder + "class", "0x030200");
     tree.Write(folder + "uevent", "DRIVER=nvidia\nPCI_SLOT_NAME=" + address);
   }
-  const Finding* finding =
-      FindCode(ReadNvidia(tree.root()).findings, "InventoryInconsistent");
+  const Finding* finding = FindCode(ReadNvidia(tree.root()).findings, "InventoryInconsistent");
   const auto report = ReadNvidia(tree.root());
   finding = FindCode(report.findings, "InventoryInconsistent");
   ASSERT_NE(finding, nullptr);

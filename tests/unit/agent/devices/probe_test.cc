@@ -67,10 +67,10 @@ TEST(RunProbeTest, SaysThatAProgramCannotBeStarted) {
 // A reader in shell: hangs or crashes in step "gpu 1" unless it is told to leave that out.
 ProbeOptions Reader(const std::string& trouble) {
   ProbeOptions options;
-  options.command =
-      Shell("printf 'step\\tvendor\\nstep\\tgpu 0\\n' >&3; case \"$*\" in *'--skip gpu 1'*) ;; *) "
-            "printf 'step\\tgpu 1\\n' >&3; " +
-            trouble + ";; esac; printf 'device\\tnvidia\\tGPU-0\\t0\\nend\\n' >&3");
+  options.command = Shell(
+      "printf 'step\\tvendor\\nstep\\tgpu 0\\n' >&3; case \"$*\" in *'--skip gpu 1'*) ;; *) "
+      "printf 'step\\tgpu 1\\n' >&3; " +
+      trouble + ";; esac; printf 'device\\tnvidia\\tGPU-0\\t0\\nend\\n' >&3");
   options.command.push_back("probe");
   options.silence = kShort;
   options.total = kLong;

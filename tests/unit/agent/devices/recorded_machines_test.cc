@@ -1,6 +1,7 @@
 // Every recording of a real machine that is a tree of sysfs or /proc is read as the agent reads a
-// machine. The others under fixtures/ (rocm-smi JSON, amdgpu_top JSON, RCCL XML, nvidia-smi text and
-// XML, lspci, kernel checkpoints) are printouts of tools: no input of the agent, hence not here.
+// machine. The others under fixtures/ (rocm-smi JSON, amdgpu_top JSON, RCCL XML, nvidia-smi text
+// and XML, lspci, kernel checkpoints) are printouts of tools: no input of the agent, hence not
+// here.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

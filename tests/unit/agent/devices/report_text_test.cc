@@ -55,7 +55,8 @@ TEST(ReportTextTest, SurvivesEveryCutAndGarbage) {
     changed[cut] = static_cast<char>(changed[cut] ^ 0x15);
     ParseReportText(changed);
   }
-  EXPECT_EQ(ParseReportText("field\tmodel\tk\tx\t\nnonsense\n\ndevice\tintel\tx\t0\n").bad_lines, 4u);
+  EXPECT_EQ(ParseReportText("field\tmodel\tk\tx\t\nnonsense\n\ndevice\tintel\tx\t0\n").bad_lines,
+            4u);
   EXPECT_EQ(ParseReportText("device\tamd\t\t0\n").bad_lines, 1u);
 }
 
