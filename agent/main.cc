@@ -12,6 +12,8 @@
 #include "agent/config/config.h"
 #include "agent/devices/inventory.h"
 #include "agent/devices/root_files.h"
+#include "agent/metrics/metrics.h"
+#include "agent/report/grpc_log.h"
 #include "agent/run/agent.h"
 #include "core/base/log.h"
 
@@ -62,9 +64,9 @@ int Run(const AgentConfig& config, const std::string& node_name) {
   SetLogLevel(config.log_level);
   Log(LogLevel::kInfo, "agent starts",
       {{"version", BIMETAL_VERSION}, {"node", node_name}, {"config", DescribeAgentConfig(config)}});
+  LogGrpcAsJson();
   const StopSignals signals;
-  // Never destroyed: a look at the machine that hangs may outlive main.
-  static const SystemClock clock;
+  const SystemClock clock;
   InventoryOptions inventory;
   // A container runtime puts NVIDIA's library into our own file tree, not under the root. A
   // simulated machine must never be answered for by real hardware.
@@ -75,18 +77,21 @@ int Run(const AgentConfig& config, const std::string& node_name) {
   parts.node_name = node_name;
   parts.version = BIMETAL_VERSION;
   parts.read_inventory = [reader] { return reader->Read(); };
-  auto agent = Agent::Start(std::move(parts), clock);
+  const auto metrics = AgentMetrics::Serve(config.metrics_listen);
+  if (!metrics) {
+    Log(LogLevel::kError, "agent cannot start", {{"reason", metrics.error().message}});
+    return kExitFailure;
+  }
+  auto agent = Agent::Start(std::move(parts), clock, **metrics);
   if (!agent) {
     Log(LogLevel::kError, "agent cannot start", {{"reason", agent.error().message}});
     return kExitFailure;
   }
   const int number = signals.Wait();
   Log(LogLevel::kInfo, "agent stops", {{"signal", number}});
-  if (!(*agent)->Stop()) {
-    Log(LogLevel::kWarning, "a look at the machine still hangs, leaving it");
-    _exit(EXIT_SUCCESS);
-  }
-  return EXIT_SUCCESS;
+  if (!(*agent)->Stop()) Log(LogLevel::kWarning, "a look at the machine still hangs, leaving it");
+  // A hanging look must not be destroyed, and the metrics server alone takes two seconds to end.
+  _exit(EXIT_SUCCESS);
 }
 
 int Main(int argc, const char* const* argv) {

@@ -90,15 +90,16 @@ class ReportClient::Impl {
       Answer answer = Send(*request);
       if (answer.status.error_code() == grpc::StatusCode::INVALID_ARGUMENT &&
           request->runs_size() > 0) {
-        // One run that the operator cannot take must not silence the node.
-        TakeFailure(answer.status);
+        // One run that the operator cannot take must not silence the node. It is tried again when
+        // the next report is due.
+        TakeFailure(answer.status, /*retry=*/false);
         request->clear_runs();
         answer = Send(*request);
       }
       if (answer.status.ok()) {
         TakeReply(std::move(answer.reply));
       } else {
-        TakeFailure(answer.status);
+        TakeFailure(answer.status, /*retry=*/true);
       }
     }
   }
@@ -205,7 +206,10 @@ class ReportClient::Impl {
       }
       backoff_ = options_.first_backoff;
       not_before_ = Steady::now();
-      periodic_ = not_before_ + Span(options_.interval);
+      const bool runs_wait = newest_.runs_size() > 0;
+      periodic_ = not_before_ + Span(runs_wait
+                                         ? std::min(options_.interval, options_.interval_with_runs)
+                                         : options_.interval);
       stats_.last_error.clear();
       stats_.accepted = clock_.Monotonic();
       // An earlier process of ours was ahead: the wall clock went back since. Overtake it.
@@ -219,7 +223,7 @@ class ReportClient::Impl {
     on_reply_(std::move(reply));
   }
 
-  void TakeFailure(const grpc::Status& status) {
+  void TakeFailure(const grpc::Status& status, bool retry) {
     const std::string error = CodeName(status.error_code()) + ": " + status.error_message();
     const std::lock_guard lock(mutex_);
     if (stopping_) return;
@@ -229,6 +233,7 @@ class ReportClient::Impl {
     }
     ++stats_.failures;
     stats_.last_error = error;
+    if (!retry) return;
     changed_ = true;
     // Half of the backoff is fixed, half is chance, so that a fleet does not come back in step.
     std::uniform_int_distribution<std::int64_t> chance(backoff_.v / 2, backoff_.v);

@@ -17,6 +17,8 @@ struct ReportOptions {
   std::string ca_file;
   std::string token_file;
   Millis interval = Seconds(10);  // a report at least this often
+  // While runs wait to be acknowledged: what the operator makes of them comes with a reply.
+  Millis interval_with_runs = Seconds(1);
   Millis call_deadline = Seconds(5);
   Millis first_backoff{500};  // after one failure; doubles, with jitter, up to
   Millis max_backoff = Seconds(10);

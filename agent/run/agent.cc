@@ -14,7 +14,6 @@
 
 #include "agent/inventory/clean_text.h"
 #include "agent/inventory/to_api.h"
-#include "agent/metrics/metrics.h"
 #include "agent/report/report_client.h"
 #include "agent/run/boot_id.h"
 #include "agent/run/enumerator.h"
@@ -48,6 +47,7 @@ SavedState LoadOrNothing(const StateFile& file, std::map<std::string, api::Findi
   if (loaded.error().code != ErrorCode::kNotFound) {
     Log(LogLevel::kError, "saved state ignored, every device is shut",
         {{"reason", loaded.error().message}});
+    file.SetAside();
     findings["StateFileUnreadable"] = MakeFinding(
         "StateFileUnreadable", "Warning", loaded.error().message,
         "nothing, the next answer of the operator replaces it; check the disk if it comes again");
@@ -59,10 +59,10 @@ SavedState LoadOrNothing(const StateFile& file, std::map<std::string, api::Findi
 
 class Agent::Impl {
  public:
-  Impl(AgentParts parts, const Clock& clock, std::unique_ptr<AgentMetrics> metrics)
+  Impl(AgentParts parts, const Clock& clock, AgentMetrics& metrics)
       : parts_(std::move(parts)),
         clock_(clock),
-        metrics_(std::move(metrics)),
+        metrics_(metrics),
         loop_(kQueue),
         file_(parts_.config.state_dir),
         state_(LoadOrNothing(file_, findings_)),
@@ -71,7 +71,6 @@ class Agent::Impl {
 
   Status Open();
   bool Stop();
-  int metrics_port() const { return metrics_->port(); }
 
  private:
   // All below run in the loop thread.
@@ -93,7 +92,7 @@ class Agent::Impl {
 
   const AgentParts parts_;
   const Clock& clock_;
-  const std::unique_ptr<AgentMetrics> metrics_;
+  AgentMetrics& metrics_;
   Loop loop_;
 
   // Of the loop thread.
@@ -169,7 +168,7 @@ bool Agent::Impl::Stop() {
 }
 
 void Agent::Impl::TakeInventory(Inventory inventory, Millis took) {
-  metrics_->ObserveEnumeration(took);
+  metrics_.ObserveEnumeration(took);
   if (hung_) Log(LogLevel::kInfo, "the machine answers again", {{"took_ms", took.v}});
   hung_ = false;
   SetFinding("EnumerationHung", std::nullopt);
@@ -192,6 +191,7 @@ void Agent::Impl::TakeReply(const api::ReportNodeReply& reply) {
     Save();
     Log(LogLevel::kInfo, "orders changed", {{"orders", state_.saved().orders_size()}});
   }
+  SetFinding("StateFileUnreadable", std::nullopt);  // it was in the report that was taken
   // What follows from a reply is not news to the operator.
   Refresh(false);
 }
@@ -228,7 +228,7 @@ void Agent::Impl::CheckPlugins() {
   const auto states = plugins_.states();
   for (const Vendor vendor : {Vendor::kAmd, Vendor::kNvidia}) {
     const auto at = states.find(vendor);
-    metrics_->SetPluginRegistered(
+    metrics_.SetPluginRegistered(
         vendor, at == states.end() ? std::nullopt : std::optional(at->second.status.registered));
     if (at == states.end() || at->second.status.last_error.empty()) continue;
     trouble += (trouble.empty() ? "" : "; ") + at->second.resource_name + ": " +
@@ -254,10 +254,7 @@ void Agent::Impl::Save() {
   if (!state_.boot_known()) return;
   const auto saved = file_.Save(state_.saved());
   unsaved_ = !saved;
-  if (saved) {
-    SetFinding("StateFileUnreadable", std::nullopt);
-    return SetFinding("StateNotSaved", std::nullopt);
-  }
+  if (saved) return SetFinding("StateNotSaved", std::nullopt);
   if (!findings_.contains("StateNotSaved")) {
     Log(LogLevel::kError, "state not saved", {{"reason", saved.error().message}});
   }
@@ -279,7 +276,7 @@ void Agent::Impl::RefreshVendor(Vendor vendor) {
     const bool known = device.healthy.known() && !hung_;
     ++(!known ? counts.unknown : device.healthy.value ? counts.healthy : counts.unhealthy);
   }
-  metrics_->SetDevices(vendor, counts);
+  metrics_.SetDevices(vendor, counts);
   if (open_[vendor] != counts.offered) {
     Log(LogLevel::kInfo, "open devices changed",
         {{"vendor", name}, {"open", counts.offered}, {"devices", devices.size()}});
@@ -290,9 +287,9 @@ void Agent::Impl::RefreshVendor(Vendor vendor) {
 
 void Agent::Impl::Refresh(bool at_once) {
   const ReportStats stats = client_->stats();
-  if (stats.accepted) metrics_->SetReportAge(clock_.Monotonic() - *stats.accepted);
-  metrics_->SetReportFailures(stats.failures);
-  metrics_->SetPendingRuns(state_.saved().runs_size());
+  if (stats.accepted) metrics_.SetReportAge(clock_.Monotonic() - *stats.accepted);
+  metrics_.SetReportFailures(stats.failures);
+  metrics_.SetPendingRuns(state_.saved().runs_size());
   {
     const std::lock_guard lock(acceptable_mutex_);
     acceptable_ = state_.AcceptableRuns();
@@ -349,9 +346,9 @@ bool Agent::Impl::IsAcceptable(const std::string& run) const {
   return acceptable_.contains(run);
 }
 
-Result<std::unique_ptr<Agent>> Agent::Start(AgentParts parts, const Clock& clock) {
-  BIMETAL_TRY_ASSIGN(auto metrics, AgentMetrics::Serve(parts.config.metrics_listen));
-  auto impl = std::make_unique<Impl>(std::move(parts), clock, std::move(metrics));
+Result<std::unique_ptr<Agent>> Agent::Start(AgentParts parts, const Clock& clock,
+                                            AgentMetrics& metrics) {
+  auto impl = std::make_unique<Impl>(std::move(parts), clock, metrics);
   BIMETAL_TRY(impl->Open());
   return std::unique_ptr<Agent>(new Agent(std::move(impl)));
 }
@@ -361,7 +358,5 @@ Agent::Agent(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Agent::~Agent() { impl_->Stop(); }
 
 bool Agent::Stop() { return impl_->Stop(); }
-
-int Agent::metrics_port() const { return impl_->metrics_port(); }
 
 }  // namespace bimetal::agent

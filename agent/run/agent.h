@@ -6,6 +6,7 @@
 
 #include "agent/config/config.h"
 #include "agent/devices/inventory.h"
+#include "agent/metrics/metrics.h"
 #include "core/base/result.h"
 #include "core/base/time.h"
 
@@ -30,9 +31,10 @@ struct AgentParts {
 // wait for the outside. Thread-safe.
 class Agent {
  public:
-  // Everything runs when it returns. `clock` must outlive it. Errors: a socket or port cannot be
-  // opened; they name it.
-  static Result<std::unique_ptr<Agent>> Start(AgentParts parts, const Clock& clock);
+  // Everything runs when it returns. `clock` and `metrics` must outlive it. Error: the socket cannot
+  // be opened.
+  static Result<std::unique_ptr<Agent>> Start(AgentParts parts, const Clock& clock,
+                                              AgentMetrics& metrics);
   ~Agent();
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
@@ -40,8 +42,6 @@ class Agent {
   // Ends everything within two seconds. False where the reader of the machine does not come back:
   // the process should end without destroying it. Idempotent.
   bool Stop();
-
-  int metrics_port() const;
 
  private:
   class Impl;

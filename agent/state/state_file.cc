@@ -79,6 +79,11 @@ Result<SavedState> StateFile::Load() const {
   return state;
 }
 
+void StateFile::SetAside() const {
+  std::error_code ignored;  // where it cannot be moved, Save replaces it
+  std::filesystem::rename(path_, path_ + ".bad", ignored);
+}
+
 Status StateFile::Save(const SavedState& state) const {
   std::string text;
   if (!google::protobuf::util::MessageToJsonString(state, &text).ok()) {

@@ -20,6 +20,9 @@ class StateFile {
   // be read.
   Result<SavedState> Load() const;
 
+  // Keeps a file that Load could not read for a person to look at, as agent.json.bad.
+  void SetAside() const;
+
   // Error kUnavailable: the disk refused.
   Status Save(const SavedState& state) const;
 

@@ -42,7 +42,7 @@ log: {level: debug}
   EXPECT_EQ(DescribeAgentConfig(*config),
             "operator.address=[::1]:1 operator.tlsServerName=op.svc operator.caFile=/ca "
             "operator.tokenFile=/token root=/r stateDir=/s socket=/run/x.sock "
-            "kubelet.devicePluginDir=/d report.interval=2s report.enumerateInterval=1m0s "
+            "kubelet.devicePluginDir=/d report.interval=2s report.enumerateInterval=1m "
             "metrics.listen=127.0.0.1:0 log.level=debug");
 }
 

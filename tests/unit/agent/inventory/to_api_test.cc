@@ -62,7 +62,7 @@ TEST(OfferedDevicesTest, TheOrderOpensItsDevicesUnderThePresentFingerprint) {
 TEST(OfferedDevicesTest, AnotherFingerprintOpensNothing) {
   auto inventory = TwoAmd();
   const auto order = OpenFirst(inventory);
-  inventory.devices[1].driver = Reading<std::string>::Of("6.9");
+  inventory.kernel = Reading<std::string>::Of("6.9.0");
   EXPECT_THAT(OpenIds(inventory, &order), IsEmpty());
 }
 

@@ -28,7 +28,7 @@ api::ReportNodeReply Reply(const std::string& expected_run = "") {
   return reply;
 }
 
-api::ValidationRun Run(const std::string& id, const std::string& vendor = "amd") {
+api::ValidationRun RunOf(const std::string& id, const std::string& vendor = "amd") {
   api::ValidationRun run;
   run.set_run(id);
   run.set_vendor(vendor);
@@ -57,7 +57,7 @@ TEST(NodeStateTest, SameOrdersAgainChangeNothing) {
 TEST(NodeStateTest, RestartInTheSameBootKeepsPassesAndRuns) {
   auto before = InBoot("b1");
   before.Apply(Reply("r1"), kNow);
-  ASSERT_TRUE(before.AddRun(Run("r1"), "fp-a"));
+  ASSERT_TRUE(before.AddRun(RunOf("r1"), "fp-a"));
   NodeState after{before.saved()};
   EXPECT_FALSE(after.Observe("b1", kPrints));
   EXPECT_EQ(after.OrderOf("amd")->open_fingerprint(), "fp-a");
@@ -68,7 +68,7 @@ TEST(NodeStateTest, RestartInTheSameBootKeepsPassesAndRuns) {
 TEST(NodeStateTest, AnotherBootVoidsPassesAndRunsButNotThePlugin) {
   auto before = InBoot("b1");
   before.Apply(Reply("r1"), kNow);
-  ASSERT_TRUE(before.AddRun(Run("r1"), ""));
+  ASSERT_TRUE(before.AddRun(RunOf("r1"), ""));
   NodeState after{before.saved()};
   EXPECT_TRUE(after.Observe("b2", kPrints));
   EXPECT_TRUE(after.OrderOf("amd")->serve_device_plugin());
@@ -82,9 +82,9 @@ TEST(NodeStateTest, AnotherBootVoidsPassesAndRunsButNotThePlugin) {
 TEST(NodeStateTest, OnlyOrderedRunsOfTheRightVendorAreTaken) {
   auto state = InBoot("b1");
   state.Apply(Reply("r1"), kNow);
-  EXPECT_EQ(state.AddRun(Run("r2"), "").error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(state.AddRun(Run("r1", "nvidia"), "").error().code, ErrorCode::kInvalid);
-  EXPECT_TRUE(state.AddRun(Run("r1"), ""));
+  EXPECT_EQ(state.AddRun(RunOf("r2"), "").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(state.AddRun(RunOf("r1", "nvidia"), "").error().code, ErrorCode::kInvalid);
+  EXPECT_TRUE(state.AddRun(RunOf("r1"), ""));
 }
 
 TEST(NodeStateTest, FingerprintThatChangedDuringTheRunIsLeftOut) {
@@ -92,21 +92,21 @@ TEST(NodeStateTest, FingerprintThatChangedDuringTheRunIsLeftOut) {
   state.Apply(Reply("r1"), kNow);
   state.Observe("b1", {{"amd", "other"}});
   state.Observe("b1", kPrints);  // back again: the run still saw two machines
-  ASSERT_TRUE(state.AddRun(Run("r1"), "fp-a"));
+  ASSERT_TRUE(state.AddRun(RunOf("r1"), "fp-a"));
   EXPECT_EQ(state.RunsToReport()[0].fingerprint(), "");
 }
 
 TEST(NodeStateTest, RunThatNamesAnotherFingerprintIsLeftWithout) {
   auto state = InBoot("b1");
   state.Apply(Reply("r1"), kNow);
-  ASSERT_TRUE(state.AddRun(Run("r1"), "fp-old"));
+  ASSERT_TRUE(state.AddRun(RunOf("r1"), "fp-old"));
   EXPECT_EQ(state.RunsToReport()[0].fingerprint(), "");
 }
 
 TEST(NodeStateTest, RunStaysUntilItIsAcknowledged) {
   auto state = InBoot("b1");
   state.Apply(Reply("r1"), kNow);
-  ASSERT_TRUE(state.AddRun(Run("r1"), ""));
+  ASSERT_TRUE(state.AddRun(RunOf("r1"), ""));
   state.Apply(Reply(), kNow);
   EXPECT_EQ(state.RunsToReport().size(), 1U);
   auto reply = Reply();
@@ -118,13 +118,13 @@ TEST(NodeStateTest, RunStaysUntilItIsAcknowledged) {
 TEST(NodeStateTest, RunSentAgainAfterALostAnswerIsTakenWithoutEffect) {
   auto state = InBoot("b1");
   state.Apply(Reply("r1"), kNow);
-  ASSERT_TRUE(state.AddRun(Run("r1"), ""));
-  ASSERT_TRUE(state.AddRun(Run("r1"), ""));
+  ASSERT_TRUE(state.AddRun(RunOf("r1"), ""));
+  ASSERT_TRUE(state.AddRun(RunOf("r1"), ""));
   EXPECT_EQ(state.RunsToReport().size(), 1U);
   auto reply = Reply();
   reply.add_acknowledged_runs("r1");
   state.Apply(reply, kNow);
-  EXPECT_TRUE(state.AddRun(Run("r1"), ""));
+  EXPECT_TRUE(state.AddRun(RunOf("r1"), ""));
   EXPECT_THAT(state.RunsToReport(), IsEmpty());
   EXPECT_THAT(state.AcceptableRuns(), ElementsAre("r1"));
 }
@@ -134,10 +134,10 @@ TEST(NodeStateTest, KeptRunsAndRunsOfOneReportAreBounded) {
   for (std::size_t i = 0; i < NodeState::kMaxRuns; ++i) {
     const std::string id = "r" + std::to_string(i);
     state.Apply(Reply(id), kNow);
-    ASSERT_TRUE(state.AddRun(Run(id), ""));
+    ASSERT_TRUE(state.AddRun(RunOf(id), ""));
   }
   state.Apply(Reply("more"), kNow);
-  EXPECT_EQ(state.AddRun(Run("more"), "").error().code, ErrorCode::kTooManyRequests);
+  EXPECT_EQ(state.AddRun(RunOf("more"), "").error().code, ErrorCode::kTooManyRequests);
   EXPECT_EQ(state.RunsToReport().size(), std::size_t{NodeState::kMaxRunsPerReport});
 }
 
