@@ -86,8 +86,8 @@ Status KnownVendor(const std::string& field, const std::string& value) {
 
 Status Bounded(const std::string& field, int size, int max) {
   if (size <= max) return {};
-  return Invalid(field, "has " + std::to_string(size) + " entries, more than " +
-                            std::to_string(max));
+  return Invalid(field,
+                 "has " + std::to_string(size) + " entries, more than " + std::to_string(max));
 }
 
 Status NotNegative(const std::string& field, std::int64_t value) {
@@ -139,8 +139,8 @@ Status CheckDevices(const api::Inventory& inventory) {
     BIMETAL_TRY(CheckDevice(At(list, i), device));
     const auto [first, fresh] = seen.emplace(device.id(), i);
     if (!fresh) {
-      return Invalid(At(list, i) + ".id", Shown(device.id()) + " is also the id of " +
-                                              At("devices", first->second));
+      return Invalid(At(list, i) + ".id",
+                     Shown(device.id()) + " is also the id of " + At("devices", first->second));
     }
   }
   return {};

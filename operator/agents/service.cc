@@ -98,8 +98,8 @@ class Service final : public api::AgentService::Service {
   }
 
   // At debug level only: a broken agent asks again and again, and the counter tells.
-  static void LogRefused(const grpc::ServerContext& context,
-                         const api::ReportNodeRequest& request, const Error& error) {
+  static void LogRefused(const grpc::ServerContext& context, const api::ReportNodeRequest& request,
+                         const Error& error) {
     Log(LogLevel::kDebug, "agent's report refused",
         {{"peer", context.peer()},
          {"claimed_node", std::string_view(request.node_name()).substr(0, 253)},
@@ -134,8 +134,7 @@ struct AgentServer::Impl {
     builder.AddListeningPort(address, grpc::SslServerCredentials(tls), &chosen);
     builder.RegisterService(&service);
     builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
-    builder.SetResourceQuota(
-        grpc::ResourceQuota("agents").SetMaxThreads(options.max_threads));
+    builder.SetResourceQuota(grpc::ResourceQuota("agents").SetMaxThreads(options.max_threads));
     builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingMs);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);

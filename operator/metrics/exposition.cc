@@ -89,8 +89,8 @@ void Exposition::End(const Family& family, Merge merge) {
   }
   open_.clear();
   if (series.empty()) return;
-  done_.push_back({std::string(family.name), std::string(family.help), TypeOf(family.type),
-                   std::move(series)});
+  done_.push_back(
+      {std::string(family.name), std::string(family.help), TypeOf(family.type), std::move(series)});
 }
 
 std::string Exposition::Text() const {

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::array<const char*, 6> kPhases = {"Discovered",  "Validating",   "Admitted",
                                                 "Quarantined", "Inconclusive", "Lost"};
-constexpr std::array<const char*, 7> kJobStates = {"Pending",    "Starting",  "Running", "Suspended",
-                                                   "Restarting", "Completed", "Failed"};
+constexpr std::array<const char*, 7> kJobStates = {
+    "Pending", "Starting", "Running", "Suspended", "Restarting", "Completed", "Failed"};
 constexpr std::array<const char*, 3> kLostReasons = {"failure", "preemption", "node_lost"};
 
 // double is exact for every count and every millisecond that a fleet will see; the ledger's
@@ -21,9 +21,7 @@ double Number(std::int64_t value) { return static_cast<double>(value); }
 double FromMillis(std::int64_t ms) { return Number(ms) / 1e3; }
 double FromNano(NanoCurrency money) { return Number(money.v) / 1e9; }
 
-std::string Name(core::Vendor vendor) {
-  return vendor == core::Vendor::kAmd ? "amd" : "nvidia";
-}
+std::string Name(core::Vendor vendor) { return vendor == core::Vendor::kAmd ? "amd" : "nvidia"; }
 
 std::string Constraint(const std::optional<core::Vendor>& vendor) {
   return vendor ? Name(*vendor) : "any";

@@ -15,8 +15,7 @@ const std::vector<double> kLagBounds = {0.001, 0.005, 0.01, 0.05, 0.1, 0.25,
                                         0.5,   1,     2.5,  5,    10,  30};
 const std::vector<double> kCycleBounds = {0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025,
                                           0.05,   0.1,    0.25,  0.5,   1,    5};
-const std::vector<double> kWaitBounds = {0.1, 0.5,  1,    5,     15,    60,
-                                         300, 900,  3600, 14400, 86400};
+const std::vector<double> kWaitBounds = {0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 14400, 86400};
 
 constexpr std::array<std::string_view, 4> kCycleResults = {"placed", "refused", "idle", "stale"};
 constexpr std::array<std::string_view, 3> kWatchReasons = {"gone", "closed", "error"};
@@ -128,10 +127,16 @@ Metrics::Metrics(std::string_view version, std::size_t max_series)
       impl_->watch_restarts[{resource, std::string(reason)}] = 0;
     }
   }
-  for (const auto& [verb, resource] : std::initializer_list<std::pair<const char*, const char*>>{
-           {"create", "pods"}, {"delete", "pods"}, {"create", "services"}, {"delete", "services"},
-           {"create", "gpunodes"}, {"patch", "gpunodes"}, {"patch", "gpujobs"}, {"patch", "nodes"},
-           {"create", "events"}}) {
+  for (const auto& [verb, resource] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"create", "pods"},
+                                                                  {"delete", "pods"},
+                                                                  {"create", "services"},
+                                                                  {"delete", "services"},
+                                                                  {"create", "gpunodes"},
+                                                                  {"patch", "gpunodes"},
+                                                                  {"patch", "gpujobs"},
+                                                                  {"patch", "nodes"},
+                                                                  {"create", "events"}}) {
     impl_->api_writes[{verb, resource, std::string(kDone)}] = 0;
   }
 }

@@ -70,10 +70,11 @@ class AgentTokens : public test::ClusterTest {
               R"(","uid":")" + uid + R"("})";
     }
     std::string answer;
-    Post("/api/v1/namespaces/" + ns_ + "/serviceaccounts/" + account + "/token",
-         R"({"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{"audiences":[")" +
-             audience + R"("],"expirationSeconds":600)" + bound + "}}",
-         &answer);
+    Post(
+        "/api/v1/namespaces/" + ns_ + "/serviceaccounts/" + account + "/token",
+        R"({"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{"audiences":[")" +
+            audience + R"("],"expirationSeconds":600)" + bound + "}}",
+        &answer);
     const auto begin = answer.find(R"("token":")");
     if (begin == std::string::npos) return "";
     const auto first = begin + 9;
@@ -123,7 +124,8 @@ TEST_F(AgentTokens, SpeakForTheNodeOfTheirPodAndNoOtherTokenDoes) {
   for (int i = 0; i < 120 && message.find("not accepted") == message.npos; ++i) {
     clock.monotonic = clock.monotonic + Minutes(2);
     message = refusal(token);
-    if (message.starts_with("accepted")) std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    if (message.starts_with("accepted"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(250));
   }
   EXPECT_NE(message.find("not accepted"), std::string::npos) << message;
 }

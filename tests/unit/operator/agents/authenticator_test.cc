@@ -178,9 +178,8 @@ TEST_F(AuthenticatorTest, ManyThreadsGetTheSameAnswers) {
 TEST(TokenExpiry, IsReadFromTheClaimsAndNothingElseIsTakenForOne) {
   EXPECT_EQ(TokenExpiry(Jwt("{\"exp\":1800000000}")).value(), (TimePoint{1'800'000'000'000}));
   EXPECT_EQ(TokenExpiry(Jwt("{\"exp\":1800000000.5}")).value(), (TimePoint{1'800'000'000'000}));
-  for (const char* claims :
-       {"", "{}", "[]", "{\"exp\":\"1\"}", "{\"exp\":0}", "{\"exp\":-5}", "{\"exp\":1e300}",
-        "{\"exp\":1}}", "nonsense", "{\"exp\":null}"}) {
+  for (const char* claims : {"", "{}", "[]", "{\"exp\":\"1\"}", "{\"exp\":0}", "{\"exp\":-5}",
+                             "{\"exp\":1e300}", "{\"exp\":1}}", "nonsense", "{\"exp\":null}"}) {
     EXPECT_FALSE(TokenExpiry(Jwt(claims))) << claims;
   }
   std::string deep;

@@ -105,7 +105,8 @@ INSTANTIATE_TEST_SUITE_P(
              [](auto& r) { r.set_boot_id("a\nb"); }},
         Case{"seq: 0 is not positive", [](auto& r) { r.set_seq(0); }},
         Case{"seq: -1 is not positive", [](auto& r) { r.set_seq(-1); }},
-        Case{"agent_version: has control characters", [](auto& r) { r.set_agent_version("\x1b[2J"); }},
+        Case{"agent_version: has control characters",
+             [](auto& r) { r.set_agent_version("\x1b[2J"); }},
         Case{"inventory.devices: has 257 entries, more than 256",
              [](auto& r) {
                while (r.inventory().devices_size() < 257) r.mutable_inventory()->add_devices();
@@ -162,8 +163,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"runs[0].verdicts[0].verdict: \"pass\" is none of Pass, Degraded, Fail, Inconclusive, "
              "NoProfile",
              [](auto& r) { r.mutable_runs(0)->mutable_verdicts(0)->set_verdict("pass"); }},
-        Case{"runs[0].verdicts[0].evidence: is longer than 4096 bytes",
-             [](auto& r) {
+        Case{"runs[0].verdicts[0].evidence: is longer than 4096 bytes", [](auto& r) {
                r.mutable_runs(0)->mutable_verdicts(0)->set_evidence(std::string(4097, 'e'));
              }}));
 

@@ -25,8 +25,7 @@ class ScriptedTransport final : public kube::Transport {
     answers.erase(answers.begin());
     return answer;
   }
-  Result<kube::Response> Stream(const kube::Request&,
-                                const std::function<bool(std::string_view)>&,
+  Result<kube::Response> Stream(const kube::Request&, const std::function<bool(std::string_view)>&,
                                 kube::StopToken) override {
     return Fail(ErrorCode::kUnsupported, "no streams");
   }

@@ -36,8 +36,8 @@ struct ServiceTest : testing::Test {
   KeyPair identity = IssueServer(ca, {kHost}, {}, now, kDay).value();
   FakeReviewer reviewer;
   FakeClock clock;
-  Authenticator authenticator{{.audience = kAudience, .service_account = kAccount}, reviewer,
-                              clock};
+  Authenticator authenticator{
+      {.audience = kAudience, .service_account = kAccount}, reviewer, clock};
   std::mutex mutex;
   std::vector<api::ReportNodeRequest> reports;
   std::map<std::string, int, std::less<>> counts;
@@ -345,8 +345,8 @@ TEST_F(ServiceTest, CallsThatBlockDoNotHoldUpOthers) {
 TEST_F(ServiceTest, TheStandardHealthServiceAnswers) {
   // grpc.health.v1.HealthCheckRequest{} is no bytes; SERVING is field 1, value 1.
   const auto channel = Dial(ca.cert_pem);
-  ASSERT_TRUE(channel->WaitForConnected(std::chrono::system_clock::now() +
-                                        std::chrono::seconds(20)));
+  ASSERT_TRUE(
+      channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(20)));
   grpc::GenericStub stub(channel);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
@@ -355,7 +355,8 @@ TEST_F(ServiceTest, TheStandardHealthServiceAnswers) {
   grpc::ByteBuffer response;
   grpc::Status status;
   grpc::CompletionQueue queue;
-  const auto call = stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", request, &queue);
+  const auto call =
+      stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", request, &queue);
   call->StartCall();
   call->Finish(&response, &status, this);
   void* tag = nullptr;

@@ -55,8 +55,8 @@ std::string Send(int port, const std::string& request, bool hang_up = false) {
 }
 
 std::string Get(int port, const std::string& path, const std::string& headers = "") {
-  return Send(port, "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + headers +
-                        "\r\n");
+  return Send(port,
+              "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + headers + "\r\n");
 }
 
 std::string BodyOf(const std::string& response) {
@@ -116,8 +116,9 @@ TEST(HttpServer, OtherPathsMethodsAndBrokenRequestsAreErrorsAndHarmNothing) {
   const int port = server->port();
   EXPECT_EQ(StatusOf(Get(port, "/")), "404");
   EXPECT_EQ(StatusOf(Get(port, "/metrics/../../etc/passwd")), "404");
-  EXPECT_EQ(StatusOf(Send(port, "POST /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-                                "Content-Length: 0\r\n\r\n")),
+  EXPECT_EQ(StatusOf(Send(port,
+                          "POST /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                          "Content-Length: 0\r\n\r\n")),
             "404");
   const std::string kBroken[] = {
       "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n",

@@ -91,7 +91,8 @@ FleetSample Sample() {
                     Device("c", DeviceState::kShut),
                     Device("d", DeviceState::kIdle, core::Vendor::kAmd)};
   sample.nodes = {{"Admitted", 3}, {"Quarantined", 1}};
-  sample.queues = {{"default", core::Vendor::kNvidia, 1, 8, 2, 16}, {"default", std::nullopt, 3, 4, 0, 0}};
+  sample.queues = {{"default", core::Vendor::kNvidia, 1, 8, 2, 16},
+                   {"default", std::nullopt, 3, 4, 0, 0}};
   sample.jobs = {{"Running", 2}};
   JobRow job;
   job.name_space = "team";
@@ -126,24 +127,40 @@ TEST(Metrics, WhatTheLoopSampledIsExposed) {
   const Scrape scrape(metrics.Expose());
   EXPECT_EQ(scrape[R"(bimetal_build_info{version="1.2.3"})"], 1);
   EXPECT_EQ(scrape["bimetal_leader"], 1);
-  EXPECT_EQ(scrape[R"(bimetal_devices{vendor="nvidia",device_model="H100",pool="pool",state="allocated"})"], 2);
-  EXPECT_EQ(scrape[R"(bimetal_devices{vendor="nvidia",device_model="H100",pool="pool",state="shut"})"], 1);
-  EXPECT_EQ(scrape[R"(bimetal_devices{vendor="nvidia",device_model="H100",pool="pool",state="idle"})"], 0);
-  EXPECT_EQ(scrape[R"(bimetal_devices{vendor="amd",device_model="MI300X",pool="pool",state="idle"})"], 1);
-  EXPECT_EQ(scrape[R"(bimetal_device_state{node="n1",uuid="c",vendor="nvidia",device_model="H100",state="shut"})"], 1);
+  EXPECT_EQ(
+      scrape
+          [R"(bimetal_devices{vendor="nvidia",device_model="H100",pool="pool",state="allocated"})"],
+      2);
+  EXPECT_EQ(
+      scrape[R"(bimetal_devices{vendor="nvidia",device_model="H100",pool="pool",state="shut"})"],
+      1);
+  EXPECT_EQ(
+      scrape[R"(bimetal_devices{vendor="nvidia",device_model="H100",pool="pool",state="idle"})"],
+      0);
+  EXPECT_EQ(
+      scrape[R"(bimetal_devices{vendor="amd",device_model="MI300X",pool="pool",state="idle"})"], 1);
+  EXPECT_EQ(
+      scrape
+          [R"(bimetal_device_state{node="n1",uuid="c",vendor="nvidia",device_model="H100",state="shut"})"],
+      1);
   EXPECT_EQ(scrape[R"(bimetal_nodes{phase="Admitted"})"], 3);
   EXPECT_EQ(scrape[R"(bimetal_nodes{phase="Lost"})"], 0);
   EXPECT_EQ(scrape[R"(bimetal_queue_pending_jobs{queue="default",vendor_constraint="any"})"], 3);
-  EXPECT_EQ(scrape[R"(bimetal_queue_admitted_gpus{queue="default",vendor_constraint="nvidia"})"], 16);
+  EXPECT_EQ(scrape[R"(bimetal_queue_admitted_gpus{queue="default",vendor_constraint="nvidia"})"],
+            16);
   EXPECT_EQ(scrape[R"(bimetal_jobs{state="Running"})"], 2);
   EXPECT_EQ(scrape[R"(bimetal_jobs{state="Failed"})"], 0);
-  EXPECT_EQ(scrape[std::string("bimetal_job_info{") + kJob + R"(queue="default",variant="cuda"})"], 1);
+  EXPECT_EQ(scrape[std::string("bimetal_job_info{") + kJob + R"(queue="default",variant="cuda"})"],
+            1);
   EXPECT_EQ(scrape[JobSeries("bimetal_job_gpu_seconds_total", R"(phase="running")")], 3600.001);
   EXPECT_EQ(scrape[JobSeries("bimetal_job_gpu_seconds_total", R"(phase="startup")")], 1.5);
-  EXPECT_EQ(scrape[JobSeries("bimetal_job_lost_gpu_seconds_total", R"(reason="preemption")")], 0.25);
+  EXPECT_EQ(scrape[JobSeries("bimetal_job_lost_gpu_seconds_total", R"(reason="preemption")")],
+            0.25);
   EXPECT_EQ(scrape[JobSeries("bimetal_job_lost_gpu_seconds_total", R"(reason="failure")")], 0);
-  EXPECT_EQ(scrape[JobSeries("bimetal_job_cost_total", R"(component="hardware",currency="EUR")")], 2.000000001);
-  EXPECT_EQ(scrape[JobSeries("bimetal_job_cost_total", R"(component="labour",currency="EUR")")], 5e-9);
+  EXPECT_EQ(scrape[JobSeries("bimetal_job_cost_total", R"(component="hardware",currency="EUR")")],
+            2.000000001);
+  EXPECT_EQ(scrape[JobSeries("bimetal_job_cost_total", R"(component="labour",currency="EUR")")],
+            5e-9);
   EXPECT_EQ(scrape[JobSeries("bimetal_job_cost_total", R"(component="energy",currency="EUR")")], 0);
   EXPECT_EQ(scrape["bimetal_jobs_without_price"], 4);
   EXPECT_EQ(scrape["bimetal_books_difference_devices"], 0);
@@ -182,7 +199,8 @@ TEST(Metrics, EventsAreCountedFromZero) {
   EXPECT_EQ(scrape[R"(bimetal_agent_reports_total{result="accepted"})"], 2);
   EXPECT_EQ(scrape[R"(bimetal_agent_reports_total{result="other"})"], 1);
   EXPECT_EQ(scrape[R"(bimetal_api_writes_total{verb="create",resource="pods",result="Ok"})"], 1);
-  EXPECT_EQ(scrape[R"(bimetal_api_writes_total{verb="patch",resource="nodes",result="Conflict"})"], 1);
+  EXPECT_EQ(scrape[R"(bimetal_api_writes_total{verb="patch",resource="nodes",result="Conflict"})"],
+            1);
   EXPECT_EQ(scrape[R"(bimetal_watch_restarts_total{resource="pods",reason="gone"})"], 1);
   EXPECT_EQ(scrape[R"(bimetal_validation_runs_total{level="L1",vendor="amd",result="fail"})"], 1);
 }
@@ -252,7 +270,10 @@ TEST(Metrics, RowsOfTheSameLabelsAreOneSeries) {
   const Scrape scrape(metrics.Expose());  // fails itself on a series that comes twice
   EXPECT_EQ(scrape[JobSeries("bimetal_job_gpu_seconds_total", R"(phase="startup")")], 3);
   EXPECT_EQ(scrape[R"(bimetal_nodes{phase="Admitted"})"], 5);
-  EXPECT_EQ(scrape[R"(bimetal_device_state{node="n1",uuid="a",vendor="nvidia",device_model="H100",state="allocated"})"], 1);
+  EXPECT_EQ(
+      scrape
+          [R"(bimetal_device_state{node="n1",uuid="a",vendor="nvidia",device_model="H100",state="allocated"})"],
+      1);
 }
 
 TEST(Metrics, LabelsAreEscapedAndTheTextDoesNotDependOnTheOrderOfRows) {
@@ -302,9 +323,7 @@ TEST(Metrics, EveryFamilyIsDeclaredOnceAndServedUnderItsConventions) {
     EXPECT_TRUE(declared.insert(name).second) << name;
     EXPECT_TRUE(name.starts_with("bimetal_")) << name;
     EXPECT_EQ(family->type == FamilyType::kCounter, name.ends_with("_total")) << name;
-    EXPECT_EQ(family->type == FamilyType::kHistogram,
-              name.ends_with("_seconds"))
-        << name;
+    EXPECT_EQ(family->type == FamilyType::kHistogram, name.ends_with("_seconds")) << name;
     EXPECT_TRUE(family->help.ends_with(".")) << name;
     // Labels that a scrape adds itself would turn into exported_*.
     for (const char* taken : {"job", "instance", "pod", "container"}) {

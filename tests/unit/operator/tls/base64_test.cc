@@ -9,8 +9,13 @@ namespace {
 
 TEST(Base64, MatchesTheVectorsOfRfc4648) {
   const std::pair<const char*, const char*> kVectors[] = {
-      {"", ""},           {"f", "Zg=="},         {"fo", "Zm8="},        {"foo", "Zm9v"},
-      {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"},
+      {"", ""},
+      {"f", "Zg=="},
+      {"fo", "Zm8="},
+      {"foo", "Zm9v"},
+      {"foob", "Zm9vYg=="},
+      {"fooba", "Zm9vYmE="},
+      {"foobar", "Zm9vYmFy"},
   };
   for (const auto& [plain, text] : kVectors) {
     EXPECT_EQ(Base64Encode(plain), text);
@@ -30,8 +35,8 @@ TEST(Base64, EveryByteSurvivesBothAlphabets) {
 }
 
 TEST(Base64, TextThatNobodyWouldEncodeIsRefused) {
-  for (const char* text : {"Zg", "Zg=", "Z===", "Zh==", "Zm9=", "Z g=", "Zg==Zg==", "Zm9v\n", "-_8=",
-                           "====", "=", "\xff\xff\xff\xff"}) {
+  for (const char* text : {"Zg", "Zg=", "Z===", "Zh==", "Zm9=", "Z g=", "Zg==Zg==", "Zm9v\n",
+                           "-_8=", "====", "=", "\xff\xff\xff\xff"}) {
     EXPECT_FALSE(Base64Decode(text)) << text;
   }
   for (const char* text : {"Z", "+/8", "Zg==", "Zh"}) EXPECT_FALSE(Base64UrlDecode(text)) << text;
