@@ -299,7 +299,7 @@ def test_rights_are_least():
                  ("patch", "nodes", "--subresource=status"), ("escalate", "clusterroles"),
                  ("impersonate", "users"), ("delete", "leases", "-n", NAMESPACE)):
         assert can(OPERATOR, *what) == "no", f"the operator can {what}"
-    for what in (("create", "pods"), ("patch", "nodes"), ("update", "gpujobs", "--subresource=status"),
+    for what in (("create", "pods"), ("patch", "nodes"), ("patch", "gpujobs", "--subresource=status"),
                  ("get", "secrets/bimetal-agent-ca", "-n", NAMESPACE),
                  ("patch", "leases/bimetal-operator", "-n", NAMESPACE)):
         assert can(OPERATOR, *what) == "yes", f"the operator cannot {what}"
