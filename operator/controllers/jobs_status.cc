@@ -15,6 +15,19 @@ constexpr Millis kCountersPause = Seconds(2);  // of a running job
 constexpr Millis kWaitingPause = Seconds(60);  // of a waiting job
 constexpr Millis kWriteRetryPause = Seconds(1);
 
+// What moves with every second of a running job.
+void ClearBill(api::GPUJobStatus* status) {
+  status->clear_usage();
+  for (auto& row : *status->mutable_attempts()) {
+    row.clear_device_milliseconds();
+    row.clear_nano_cost();
+    row.clear_nano_hardware();
+    row.clear_nano_energy();
+    row.clear_nano_labour();
+    row.clear_model();
+  }
+}
+
 api::GPUJobStatus Essence(api::GPUJobStatus status) {
   status.clear_queue_position();
   status.clear_ready();
@@ -27,23 +40,15 @@ api::GPUJobStatus Essence(api::GPUJobStatus status) {
   for (auto& condition : *status.mutable_conditions()) condition.clear_message();
   const bool final = status.state() == "Completed" || status.state() == "Failed";
   if (!final) {
-    status.clear_usage();
-    for (auto& row : *status.mutable_attempts()) {
-      row.clear_device_milliseconds();
-      row.clear_nano_cost();
-    }
+    ClearBill(&status);
   }
   return status;
 }
 
 // Usage alone is never a reason to write while a job runs: the metrics are live.
 api::GPUJobStatus WithoutUsage(api::GPUJobStatus status) {
-  status.clear_usage();
   status.clear_queue_position();
-  for (auto& row : *status.mutable_attempts()) {
-    row.clear_device_milliseconds();
-    row.clear_nano_cost();
-  }
+  ClearBill(&status);
   return status;
 }
 

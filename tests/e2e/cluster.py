@@ -76,7 +76,8 @@ def build_machines(machines=None):
     """Gives every node its simulated machine, anew."""
     for node, description in (machines or MACHINES).items():
         folder = machine_folder(node)
-        subprocess.run(["rm", "-rf", folder], check=True)
+        folder.mkdir(parents=True, exist_ok=True)  # kept: agents have it mounted
+        subprocess.run(["find", folder, "-mindepth", "1", "-delete"], check=True)
         run(BINARIES / "bimetal-machine", "build", ROOT / "tests" / "machines" / f"{description}.yaml",
             folder, "--node", node)
 

@@ -60,7 +60,7 @@ def test_a_finished_job_shows_device_seconds_and_cost_and_so_do_the_metrics():
     want = float(usage["deviceSeconds"]) * 2.30 / 3600
     assert abs(float(usage["cost"].split()[0]) - want) < 1e-6, (usage, want)
     def in_metrics():
-        lines = [l for l in c.metrics().splitlines() if 'job="gang"' in l and l.startswith("bimetal_job_")]
+        lines = [l for l in c.metrics().splitlines() if 'job_name="gang"' in l and l.startswith("bimetal_job_")]
         seconds = sum(float(l.rsplit(" ", 1)[1]) for l in lines if "seconds" in l.split("{")[0])
         cost = sum(float(l.rsplit(" ", 1)[1]) for l in lines if "cost" in l.split("{")[0])
         return abs(seconds - float(usage["deviceSeconds"])) < 0.01 and abs(cost - want) < 1e-6

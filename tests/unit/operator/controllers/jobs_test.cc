@@ -319,6 +319,29 @@ TEST_F(JobControllerTest, AWaitingJobIsWrittenOnceNotOncePerCycle) {
   EXPECT_LE(count() - before, 1U);
 }
 
+TEST_F(JobControllerTest, ARunningJobsBillAloneIsNoReasonToWrite) {
+  StartWith(8, 0);
+  Submit(MakeJob("train", 2, 2));
+  const auto pods = CreatedPods();
+  for (const auto& pod : pods) Show(pod, "Running");
+  Turn();
+  world_.writes.EndAll();
+  Turn();
+  world_.writes.EndAll();
+  world_.clock.Advance(Seconds(3));
+  Turn();
+  world_.writes.EndAll();
+  const std::size_t before = world_.writes.Of("patch", "gpujobs/status").size();
+  EXPECT_LE(before, 3U) << "placed, running, counters";
+  for (int i = 0; i < 20; ++i) {
+    world_.clock.Advance(Seconds(1));
+    world_.jobs.TouchAll();
+    Turn();
+    world_.writes.EndAll();
+  }
+  EXPECT_EQ(world_.writes.Of("patch", "gpujobs/status").size(), before);
+}
+
 TEST_F(JobControllerTest, AnImpossibleJobIsToldSoAndTouchesNothing) {
   StartWith(8, 0);
   auto bad = MakeJob("bad", 1, 1);
