@@ -82,8 +82,8 @@ def build_machines(machines=None):
             folder, "--node", node)
 
 
-def install(*extra, check=True):
-    return run(tool("helm"), "--kubeconfig", KUBECONFIG, "upgrade", "--install", "bimetal", CHART,
+def install(*extra, check=True, chart=CHART):
+    return run(tool("helm"), "--kubeconfig", KUBECONFIG, "upgrade", "--install", "bimetal", chart,
                "--namespace", SYSTEM, "--create-namespace", "--set", "image.tag=dev", "--set",
                "simulation.enabled=true", "--set", "defaults.devicePlugin=Bimetal", "--set",
                "defaults.priceBook=example", "--wait", "--timeout", "3m", *extra, check=check)
