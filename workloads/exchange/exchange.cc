@@ -66,9 +66,12 @@ int RunExchange(const ExchangeOptions& options,
     progress.Step(round + 1);
     say("round " + std::to_string(round + 1) + "/" + std::to_string(options.rounds) + " " +
         Who(place) + " sum=" + std::to_string(total));
-    const auto due = start + options.duration * (round + 1) / options.rounds;
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        due - std::chrono::steady_clock::now());
+    // In signed milliseconds: a round that is late gives a negative rest.
+    const auto due = options.duration.count() * static_cast<std::int64_t>(round + 1) /
+                     static_cast<std::int64_t>(options.rounds);
+    const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::steady_clock::now() - start);
+    const auto left = std::chrono::milliseconds(due) - spent;
     if (!SleepUnlessStopped(left)) {
       return Failure(place, "stopped by a signal after round " + std::to_string(round + 1));
     }

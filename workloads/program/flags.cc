@@ -51,7 +51,7 @@ std::variant<WorkloadOptions, UsageError> ParseWorkloadFlags(
   std::uint64_t join_timeout = 120;
   std::uint64_t round_timeout = 30;
   const std::map<std::string, NumberFlag> flags = {
-      {"--rounds", {1, 1'000'000'000, false, &options.rounds}},
+      {"--rounds", {1, 100'000'000, false, &options.rounds}},
       {"--seconds", {0, 31'536'000, true, &options.seconds}},
       {"--values", {1, 1u << 20, false, &options.values}},
       {"--join-timeout", {1, 86'400, false, &join_timeout}},

@@ -62,11 +62,11 @@ CuResult cuMemGetInfo_v2(std::size_t* free_bytes, std::size_t* total) {
 }
 CuResult cuMemAlloc_v2(cuda::CuDevicePtr* address, std::size_t bytes) {
   if (fake_state.alloc_error != 0) return fake_state.alloc_error;
-  *address = reinterpret_cast<cuda::CuDevicePtr>(std::malloc(bytes));
+  *address = reinterpret_cast<cuda::CuDevicePtr>(bimetal::fake::Allocate(bytes));
   return 0;
 }
 CuResult cuMemFree_v2(cuda::CuDevicePtr address) {
-  std::free(reinterpret_cast<void*>(address));
+  bimetal::fake::Release(reinterpret_cast<void*>(address));
   return 0;
 }
 CuResult cuMemcpyHtoD_v2(cuda::CuDevicePtr to, const void* from, std::size_t bytes) {
@@ -81,7 +81,7 @@ CuResult cuModuleLoadData(cuda::CuModule* module, const void* image) {
   if (fake_state.load_error != 0) return fake_state.load_error;
   for (const kernels::ModuleImage* known : bimetal::fake::Modules()) {
     const auto bytes = known->cuda_fatbin;
-    if (bytes.empty() || std::memcmp(image, bytes.data(), bytes.size()) != 0) continue;
+    if (bytes.empty() || !bimetal::fake::IsSameImage(image, bytes)) continue;
     *module = reinterpret_cast<cuda::CuModule>(const_cast<kernels::ModuleImage*>(known));
     return 0;
   }

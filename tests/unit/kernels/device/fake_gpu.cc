@@ -1,6 +1,9 @@
 #include "tests/unit/kernels/device/fake_gpu.h"
 
 #include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
 
 #include "kernels/checks/modules.h"
 
@@ -12,6 +15,34 @@ std::span<const kernels::ModuleImage* const> Modules() {
   static const kernels::ModuleImage* const kModules[] = {&kernels::MemoryPatternModule(),
                                                          &kernels::ComputeChecksumModule()};
   return kModules;
+}
+
+namespace {
+
+std::mutex allocations_mutex;
+std::map<void*, std::unique_ptr<std::byte[]>> allocations;
+
+}  // namespace
+
+void* Allocate(std::size_t bytes) {
+  auto memory = std::make_unique<std::byte[]>(bytes);
+  void* address = memory.get();
+  const std::lock_guard lock(allocations_mutex);
+  allocations[address] = std::move(memory);
+  return address;
+}
+
+void Release(void* address) {
+  const std::lock_guard lock(allocations_mutex);
+  allocations.erase(address);
+}
+
+bool IsSameImage(const void* image, std::span<const std::byte> known) {
+  const auto* bytes = static_cast<const std::byte*>(image);
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (bytes[i] != known[i]) return false;
+  }
+  return true;
 }
 
 const kernels::HostKernel* FindKernel(const kernels::ModuleImage& module, const char* name) {

@@ -25,6 +25,14 @@ extern "C" FakeState fake_state;
 
 namespace bimetal::fake {
 
+// Device memory. What a wedged device never frees stays reachable, as with a real driver.
+void* Allocate(std::size_t bytes);
+void Release(void* address);
+
+// A loader learns an image's size from the image alone: compares up to the first difference, which
+// lies in the headers where sizes differ.
+bool IsSameImage(const void* image, std::span<const std::byte> known);
+
 const kernels::HostKernel* FindKernel(const kernels::ModuleImage& module, const char* name);
 std::span<const kernels::ModuleImage* const> Modules();
 

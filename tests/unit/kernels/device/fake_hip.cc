@@ -46,9 +46,9 @@ HipError hipMemGetInfo(std::size_t* free_bytes, std::size_t* total) {
 }
 HipError hipMalloc(void** address, std::size_t bytes) {
   if (fake_state.alloc_error != 0) return fake_state.alloc_error;
-  return *address = std::malloc(bytes), 0;
+  return *address = bimetal::fake::Allocate(bytes), 0;
 }
-HipError hipFree(void* address) { return std::free(address), 0; }
+HipError hipFree(void* address) { return bimetal::fake::Release(address), 0; }
 HipError hipMemcpyHtoD(void* to, void* from, std::size_t bytes) {
   return std::memcpy(to, from, bytes), 0;
 }
@@ -60,7 +60,7 @@ HipError hipModuleLoadData(hip::HipModule* module, const void* image) {
   for (const kernels::ModuleImage* known : bimetal::fake::Modules()) {
     for (const kernels::HipImage& code : known->hip_images) {
       if (code.arch != fake_state.arch) continue;
-      if (std::memcmp(image, code.bytes.data(), code.bytes.size()) != 0) continue;
+      if (!bimetal::fake::IsSameImage(image, code.bytes)) continue;
       *module = reinterpret_cast<hip::HipModule>(const_cast<kernels::ModuleImage*>(known));
       return 0;
     }
