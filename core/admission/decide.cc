@@ -10,7 +10,8 @@ namespace bimetal::core::admission {
 namespace {
 
 constexpr Millis kFirstPause = Seconds(10), kLongestPause = Minutes(10);
-// A pod that has ended hands its result in over the agent's socket at once; this covers a slow agent.
+// A pod that has ended hands its result in over the agent's socket at once; this covers a slow
+// agent.
 constexpr Millis kResultGrace = Seconds(15);
 constexpr std::size_t kMaxText = 1024;
 
@@ -143,13 +144,15 @@ void Decider::NoteSituation() {
       memory().seen_fingerprint == report().fingerprint) {
     return;
   }
+  const bool known = !memory().seen_boot_id.empty() || !memory().seen_fingerprint.empty();
   memory().seen_boot_id = report().boot_id;
   memory().seen_fingerprint = report().fingerprint;
+  if (PodIsActive()) EndPod();
+  if (!known) return;  // a restart alone neither clears a verdict nor starts the tries anew
   memory().inconclusive_runs = 0;
   memory().inconclusive_reason.clear();
   memory().next_run.reset();
   if (!HasPass()) memory().next_run = now_;
-  if (PodIsActive()) EndPod();
 }
 
 void Decider::NoteRevalidate() {
@@ -293,9 +296,8 @@ void Decider::SayHealth() {
 void Decider::SayPhase() {
   const Memory& m = decision_.memory;
   const bool silent = IsSilent();
-  const std::string silence =
-      "the agent has been silent since " + FormatTime(report().received) +
-      "; look at its pod on the node";
+  const std::string silence = "the agent has been silent since " + FormatTime(report().received) +
+                              "; look at its pod on the node";
   if (IsQuarantined()) {
     std::string message = FailureText();
     message += decision_.start_run || PodIsActive()
@@ -334,8 +336,8 @@ void Decider::Finish() {
   Open();
   decision_.shut = policy_.enforce && decision_.open.empty();
   if (facts_.hold && decision_.phase != Phase::kLost) {
-    decision_.message = Bounded("held by spec.hold; otherwise " + decision_.reason + ": " +
-                                decision_.message);
+    decision_.message =
+        Bounded("held by spec.hold; otherwise " + decision_.reason + ": " + decision_.message);
     decision_.reason = "Held";
   }
 }
@@ -349,8 +351,7 @@ Decision Decider::Run() {
   }
   if (!facts_.report) {
     if (IsQuarantined()) {
-      Say(Phase::kQuarantined, "CheckFailed",
-          FailureText() + "; the agent has not reported yet");
+      Say(Phase::kQuarantined, "CheckFailed", FailureText() + "; the agent has not reported yet");
     } else {
       Say(Phase::kDiscovered, "WaitingForReport",
           "the agent has not reported yet; look at its pod on the node");

@@ -29,7 +29,7 @@ struct ReportedDevice {
 struct Report {
   TimePoint received;
   std::string boot_id;
-  std::string fingerprint;  // of all that a pass depends on, the device ids included
+  std::string fingerprint;              // of all that a pass depends on, the device ids included
   std::vector<ReportedDevice> devices;  // sorted by id
 };
 
@@ -72,8 +72,8 @@ struct Memory {
   std::string last_run;     // id of the last run that was judged or given up
   // What a pass said beside Pass, for the message.
   std::string note;
-  // The boot and fingerprint for which next_run and inconclusive_runs hold. Where they are lost,
-  // nodes without a pass start a new run; nothing opens.
+  // The boot and fingerprint for which next_run and inconclusive_runs hold. Where both are empty
+  // (lost), the present ones are taken over and nothing is tried anew; a run under way is given up.
   std::string seen_boot_id, seen_fingerprint;
   // When the validation pod was first seen ended without a result.
   std::optional<TimePoint> pod_ended_at;
@@ -112,11 +112,12 @@ struct Decision {
 };
 
 // The same inputs give the same decision; deciding again with the memory that came out changes
-// nothing. Unknown is never healthy; could-not-run is Inconclusive, never a pass or a fail. A failed
-// device alone is withheld; the node is Quarantined while any device is failed (first version: the
-// whole vendor on that node is shut). A pass counts only for its boot id and fingerprint. Silence of
-// the agent: Lost, nothing new starts, running work is left alone. Under Observe nothing is shut and
-// healthy devices are open whatever the verdicts say; phase and reason are told all the same.
+// nothing. Unknown is never healthy; could-not-run is Inconclusive, never a pass or a fail. A
+// failed device alone is withheld; the node is Quarantined while any device is failed (first
+// version: the whole vendor on that node is shut). A pass counts only for its boot id and
+// fingerprint. Silence of the agent: Lost, nothing new starts, running work is left alone. Under
+// Observe nothing is shut and healthy devices are open whatever the verdicts say; phase and reason
+// are told all the same.
 //
 // Reasons by phase: Discovered WaitingForReport, NoDevices. Validating NotValidated,
 // FingerprintChanged, Rebooted, Expired, Revalidating. Admitted Passed, DeviceUnhealthy,

@@ -52,7 +52,8 @@ Judgement Judge(const Run& run, const Report& report,
     return result;
   }
   if (report.boot_id.empty()) {
-    result.text = "the agent does not know the boot id, so a pass could not be told from an old one";
+    result.text =
+        "the agent does not know the boot id, so a pass could not be told from an old one";
     return result;
   }
   std::set<DeviceId> present;
@@ -63,16 +64,17 @@ Judgement Judge(const Run& run, const Report& report,
   for (const CheckVerdict& verdict : verdicts) {
     if (!present.contains(verdict.device)) {
       if (unknown.empty()) {
-        unknown = "a verdict on device " + verdict.device.value + ", which the agent does not report";
+        unknown =
+            "a verdict on device " + verdict.device.value + ", which the agent does not report";
       }
     } else if (verdict.verdict == Verdict::kFail) {
       result.failed.insert(verdict.device);
       if (failure.empty()) failure = Describe(verdict);
     } else if (verdict.verdict == Verdict::kDegraded || verdict.verdict == Verdict::kNoProfile) {
-      result.text += (result.text.empty() ? "" : "; ") +
-                     std::string(verdict.verdict == Verdict::kDegraded ? "degraded: "
-                                                                       : "no profile: ") +
-                     Describe(verdict);
+      result.text +=
+          (result.text.empty() ? "" : "; ") +
+          std::string(verdict.verdict == Verdict::kDegraded ? "degraded: " : "no profile: ") +
+          Describe(verdict);
     }
   }
   for (const DeviceId& device : present) {

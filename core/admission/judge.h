@@ -12,9 +12,9 @@ namespace bimetal::core::admission {
 struct Judgement {
   enum class Outcome { kPass, kFail, kInconclusive };
   Outcome outcome = Outcome::kInconclusive;
-  std::string text;               // the first failing check, what is missing, or what a pass noted
-  std::set<DeviceId> failed;      // with kFail
-  std::set<DeviceId> passed;      // devices with all verdicts, none of them Fail or Inconclusive
+  std::string text;           // the first failing check, what is missing, or what a pass noted
+  std::set<DeviceId> failed;  // with kFail
+  std::set<DeviceId> passed;  // devices with all verdicts, none of them Fail or Inconclusive
 };
 
 // A proven Fail of a device that is there counts even where the rest of the run is incomplete.

@@ -75,7 +75,8 @@ void Biller::Charge(const Interval& interval) {
   for (auto at = prices.begin(); at != prices.end(); ++at) {
     const auto next = std::next(at);
     const TimePoint begin = std::max(interval.begin, (*at)->from);
-    const TimePoint end = next == prices.end() ? interval.end : std::min(interval.end, (*next)->from);
+    const TimePoint end =
+        next == prices.end() ? interval.end : std::min(interval.end, (*next)->from);
     if (end <= begin) continue;
     const std::int64_t device_ms = DeviceMs(interval.devices, begin, end);
     Add(bill_.hardware, (*at)->hardware, device_ms);

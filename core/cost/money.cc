@@ -29,8 +29,7 @@ std::string Padded(std::uint64_t value, std::size_t width) {
 
 std::string FormatSeconds(std::int64_t ms) {
   const std::uint64_t magnitude = Magnitude(ms);
-  return (ms < 0 ? "-" : "") + std::to_string(magnitude / 1000) + "." +
-         Padded(magnitude % 1000, 3);
+  return (ms < 0 ? "-" : "") + std::to_string(magnitude / 1000) + "." + Padded(magnitude % 1000, 3);
 }
 
 std::string FormatMoney(NanoCurrency money) {
@@ -41,7 +40,9 @@ std::string FormatMoney(NanoCurrency money) {
 }
 
 Result<NanoCurrency> ParseMoney(std::string_view text) {
-  const auto bad = [&](const char* why) { return Fail(ErrorCode::kInvalid, Quoted(text) + " " + why); };
+  const auto bad = [&](const char* why) {
+    return Fail(ErrorCode::kInvalid, Quoted(text) + " " + why);
+  };
   if (text.starts_with("-")) return bad("is negative; use 0 or more");
   const std::size_t point = text.find('.');
   const std::string_view whole = text.substr(0, point);

@@ -46,9 +46,9 @@ Result<PriceBook> PriceBookFromApi(const api::PriceBook& from) {
   const auto& spec = from.spec();
   PriceBook book;
   book.currency = spec.currency();
-  const bool iso = book.currency.size() == 3 &&
-                   std::all_of(book.currency.begin(), book.currency.end(),
-                               [](char c) { return c >= 'A' && c <= 'Z'; });
+  const bool iso =
+      book.currency.size() == 3 && std::all_of(book.currency.begin(), book.currency.end(),
+                                               [](char c) { return c >= 'A' && c <= 'Z'; });
   if (!iso) {
     return FieldError("spec.currency", Quoted(book.currency) +
                                            " is no ISO 4217 code; use three capital letters such "

@@ -37,9 +37,9 @@ Status CheckLabelName(const std::string& field, std::string_view name, std::size
     return FieldError(field, Quoted(name) + " is longer than " + std::to_string(max_length) +
                                  " characters; use a shorter name");
   }
-  const bool legal = std::all_of(name.begin(), name.end(),
-                                 [](char c) { return IsAlphanumeric(c) || c == '-'; }) &&
-                     IsAlphanumeric(name.front()) && IsAlphanumeric(name.back());
+  const bool legal =
+      std::all_of(name.begin(), name.end(), [](char c) { return IsAlphanumeric(c) || c == '-'; }) &&
+      IsAlphanumeric(name.front()) && IsAlphanumeric(name.back());
   if (legal) return {};
   return FieldError(field, Quoted(name) +
                                " is no name; use lower-case letters, digits and '-', with a letter "
@@ -56,8 +56,8 @@ Status CheckText(const std::string& field, std::string_view text, std::size_t ma
 Status CheckCount(const std::string& field, int count, int min, int max) {
   if (count < min) return FieldError(field, "needs at least " + std::to_string(min) + "; add one");
   if (count <= max) return {};
-  return FieldError(field, std::to_string(count) + " entries are over " + std::to_string(max) +
-                               "; use fewer");
+  return FieldError(
+      field, std::to_string(count) + " entries are over " + std::to_string(max) + "; use fewer");
 }
 
 Status CheckUnique(const std::string& field, const std::string& name, std::set<std::string>& seen) {

@@ -64,8 +64,9 @@ Status CheckToleration(const api::Toleration& toleration, const std::string& pat
     return FieldError(path + ".operator", "must be Exists where key is empty; set it");
   }
   if (toleration.key() == kUnvalidatedTaint) {
-    return FieldError(path + ".key", "a job cannot tolerate nodes that have not passed validation; "
-                                     "remove this toleration");
+    return FieldError(path + ".key",
+                      "a job cannot tolerate nodes that have not passed validation; "
+                      "remove this toleration");
   }
   const auto& effect = toleration.effect();
   if (effect.empty() || effect == "NoSchedule" || effect == "PreferNoSchedule" ||

@@ -77,8 +77,8 @@ Board Board::Under(const World& world) const {
   other.own_rooms_->reserve(slots_.size());
   for (const Slot& slot : slots_) {
     const Room& room = (*rooms_)[slot.room];
-    other.own_rooms_->push_back(Room{
-        .node = room.node, .used = world.nobody_holds ? Resources{} : room.used, .held = {}});
+    other.own_rooms_->push_back(
+        Room{.node = room.node, .used = world.nobody_holds ? Resources{} : room.used, .held = {}});
     other.slots_.push_back(Slot{.room = other.own_rooms_->size() - 1,
                                 .usable = other.UsableOn(*room.node),
                                 .held = world.nobody_holds ? 0 : slot.held,
@@ -227,9 +227,8 @@ bool Board::PlaceRole(const RoleShape& role) {
   std::int64_t pods = role.replicas;
   if (!touched_.empty()) {  // the other roles' nodes first: fewer nodes in all
     std::vector<std::size_t> near(touched_.begin(), touched_.end());
-    std::stable_sort(near.begin(), near.end(), [&](std::size_t a, std::size_t b) {
-      return slots_[a].free < slots_[b].free;
-    });
+    std::stable_sort(near.begin(), near.end(),
+                     [&](std::size_t a, std::size_t b) { return slots_[a].free < slots_[b].free; });
     pods = Fill(role, pods, near);
   }
   if (pods == 0 || PlaceOnOneNode(role, pods)) return true;
@@ -298,9 +297,8 @@ std::optional<std::vector<PodPlacement>> Board::Find(const Job& job, const Varia
     const auto choice = [](const RoleShape& role) {
       return std::count(role.allowed->begin(), role.allowed->end(), true);
     };
-    std::stable_sort(order.begin(), order.end(), [&](const RoleShape& a, const RoleShape& b) {
-      return choice(a) < choice(b);
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](const RoleShape& a, const RoleShape& b) { return choice(a) < choice(b); });
     placed = TryOrder(order) || TryOrder(as_written);
   }
   if (!placed) return std::nullopt;
@@ -312,9 +310,8 @@ std::optional<std::vector<PodPlacement>> Board::Find(const Job& job, const Varia
 void Board::Book(const Job& job, const Variant& variant, const std::vector<PodPlacement>& pods) {
   for (const PodPlacement& pod : pods) {
     const auto slot = std::lower_bound(
-        slots_.begin(), slots_.end(), pod.node, [&](const Slot& s, const NodeName& name) {
-          return (*rooms_)[s.room].node->name < name;
-        });
+        slots_.begin(), slots_.end(), pod.node,
+        [&](const Slot& s, const NodeName& name) { return (*rooms_)[s.room].node->name < name; });
     BIMETAL_CHECK(slot != slots_.end());
     Room& room = (*rooms_)[slot->room];
     room.used = room.used + job.roles[pod.role].requests;

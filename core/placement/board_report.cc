@@ -61,9 +61,8 @@ std::string Board::CausesOnFreeNodes(const Job& job, const Variant& variant) {
       ++barred;
     } else if (all_lack([](const Resources& r) { return Resources{.cpu_milli = r.cpu_milli}; })) {
       ++cpu;
-    } else if (all_lack([](const Resources& r) {
-                 return Resources{.memory_bytes = r.memory_bytes};
-               })) {
+    } else if (all_lack(
+                   [](const Resources& r) { return Resources{.memory_bytes = r.memory_bytes}; })) {
       ++memory;
     } else if (all_lack([](const Resources& r) { return Resources{.pods = r.pods}; })) {
       ++slots;

@@ -39,8 +39,8 @@ struct GangResult {
 // Places all pods of `job` in `variant` on `nodes` (those of one pool of the variant's vendor), or
 // none. Packs: fewest nodes, best fit, ties by node name; indexes of a role run node by node. Nodes
 // must be ready, not cordoned, tolerated and selected, and all their open devices must be what the
-// variant asks for, because the kubelet picks which ones a pod gets. Pure; the order of `nodes` does
-// not matter.
+// variant asks for, because the kubelet picks which ones a pod gets. Pure; the order of `nodes`
+// does not matter.
 GangResult PlaceGang(const Job& job, const Variant& variant, const std::vector<Node>& nodes,
                      const Books& books);
 

@@ -61,8 +61,7 @@ std::string Explainer::CapacityRemedy(const GangResult& result, const Job& job,
          " gets more nodes that its node selectors allow";
 }
 
-std::string Explainer::RemedyFor(const GangResult& result, const Job& job,
-                                 const Variant& variant) {
+std::string Explainer::RemedyFor(const GangResult& result, const Job& job, const Variant& variant) {
   const std::string& pool = board_->pool().value;
   const std::int64_t missing = result.need - result.free;
   switch (result.obstacle) {
@@ -74,8 +73,8 @@ std::string Explainer::RemedyFor(const GangResult& result, const Job& job,
       return CapacityRemedy(result, job, variant);
     case Obstacle::kWaitingForValidation: {
       const std::int64_t shut = open_.board->FreeFor(variant) - result.free;
-      return Count(std::max<std::int64_t>(missing, 1), "more device", "more devices") + " of pool " +
-             pool + " pass validation (" + std::to_string(shut) + " are shut)";
+      return Count(std::max<std::int64_t>(missing, 1), "more device", "more devices") +
+             " of pool " + pool + " pass validation (" + std::to_string(shut) + " are shut)";
     }
     case Obstacle::kWaitingForDevices:
       if (missing > 0) {

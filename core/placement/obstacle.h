@@ -33,8 +33,7 @@ class Explainer {
   Board* board_;
   OtherWorld full_{{.nobody_holds = true, .all_open = true, .any_state = true}, std::nullopt};
   OtherWorld full_unlimited_{
-      {.nobody_holds = true, .all_open = true, .any_state = true, .unlimited = true},
-      std::nullopt};
+      {.nobody_holds = true, .all_open = true, .any_state = true, .unlimited = true}, std::nullopt};
   OtherWorld unlimited_{{.unlimited = true}, std::nullopt};
   OtherWorld released_{{.nobody_holds = true}, std::nullopt};
   OtherWorld open_{{.all_open = true}, std::nullopt};

@@ -26,9 +26,8 @@ bool Matches(const Device& device, const Variant& variant) {
       (!device.memory_bytes || *device.memory_bytes < *variant.min_memory_bytes)) {
     return false;
   }
-  return variant.models.empty() ||
-         std::find(variant.models.begin(), variant.models.end(), device.model) !=
-             variant.models.end();
+  return variant.models.empty() || std::find(variant.models.begin(), variant.models.end(),
+                                             device.model) != variant.models.end();
 }
 
 std::string ShapeOfDevices(const Variant& variant) {
@@ -62,8 +61,8 @@ std::string ShapeOf(const Job& job, const Variant& variant) {
   Append(shape, variant.devices_per_pod);
   Append(shape, ShapeOfDevices(variant));
   for (const Role& role : job.roles) {
-    for (const std::int64_t number : {role.replicas, role.requests.cpu_milli,
-                                      role.requests.memory_bytes, role.requests.pods}) {
+    for (const std::int64_t number :
+         {role.replicas, role.requests.cpu_milli, role.requests.memory_bytes, role.requests.pods}) {
       Append(shape, number);
     }
     Append(shape, ShapeOfConstraints(role));

@@ -97,19 +97,18 @@ Cycle::Cycle(const Snapshot& snapshot)
     }
   }
   for (const auto& [key, nodes] : members) {
-    pools_[key.first].push_back(
-        std::make_unique<PoolState>(key.second, &rooms_, nodes, key.first));
+    pools_[key.first].push_back(std::make_unique<PoolState>(key.second, &rooms_, nodes, key.first));
   }
   for (const Queue& queue : snapshot.queues) queues_.emplace(queue.name, &queue);
 }
 
-std::optional<Cycle::QueueRefusal> Cycle::RefusedByQueue(const Job& job,
-                                                         const Queue* queue) const {
+std::optional<Cycle::QueueRefusal> Cycle::RefusedByQueue(const Job& job, const Queue* queue) const {
   const std::string name = "queue " + job.queue.value;
   if (queue == nullptr) {
     return QueueRefusal{"QueueNotFound",
-                        name + " does not exist; it can start when that GPUQueue is created, or "
-                               "create the job again with another queueName"};
+                        name +
+                            " does not exist; it can start when that GPUQueue is created, or "
+                            "create the job again with another queueName"};
   }
   if (!queue->namespace_selector.empty()) {
     const auto labels = snapshot_.namespaces.find(job.name_space);
@@ -118,9 +117,10 @@ std::optional<Cycle::QueueRefusal> Cycle::RefusedByQueue(const Job& job,
         const auto label = labels->second.find(key);
         if (label != labels->second.end() && label->second == value) continue;
       }
-      return QueueRefusal{"QueueNotAllowed", name + " is not open to namespace " + job.name_space +
-                                                 "; it can start when the namespace has the label " +
-                                                 key + "=" + value};
+      return QueueRefusal{"QueueNotAllowed",
+                          name + " is not open to namespace " + job.name_space +
+                              "; it can start when the namespace has the label " + key + "=" +
+                              value};
     }
   }
   if (queue->hold) {
@@ -244,8 +244,8 @@ VariantFinding Cycle::Explain(const Waiting& waiting, const Variant& variant) {
   } else if (left && *left < need) {
     finding.blocker.reason = "WaitingForQuota";
     finding.blocker.free = *left;
-    finding.blocker.unblocked_by = "jobs of " + queue_name + " release " +
-                                   std::to_string(need - *left) + " more " + devices;
+    finding.blocker.unblocked_by =
+        "jobs of " + queue_name + " release " + std::to_string(need - *left) + " more " + devices;
   } else if (const auto behind = waiting.behind.find(variant.vendor);
              behind != waiting.behind.end()) {
     finding.blocker.reason = "WaitingForDevices";

@@ -63,9 +63,9 @@ struct Plan {
 // One cycle: jobs in the order priority (high first), created, uid; variants in order; pools of the
 // variant's vendor by name; each job either gets its whole gang in one pool or a refusal. A Strict
 // queue lets no job overtake another of the same queue that waits (for devices, quota, validation
-// or node capacity, not one that can never start) on the vendor on which the other would wait: a job
-// behind it may still start on a vendor that the waiting one cannot use. Backfill lets it overtake.
-// Pure and independent of the order of its inputs.
+// or node capacity, not one that can never start) on the vendor on which the other would wait: a
+// job behind it may still start on a vendor that the waiting one cannot use. Backfill lets it
+// overtake. Pure and independent of the order of its inputs.
 //
 // Reasons: QueueNotFound, QueueNotAllowed, QueueStopped (of the whole job, without blockers);
 // NoMatchingDevice, ExceedsCapacity (never); WaitingForQuota, WaitingForDevices,

@@ -64,9 +64,8 @@ void Summarise(const std::vector<VariantFinding>& findings, Refusal* refusal) {
     refusal->blockers.push_back(finding.blocker);
   }
   const auto closest = std::min_element(
-      findings.begin(), findings.end(), [](const VariantFinding& a, const VariantFinding& b) {
-        return Distance(a) < Distance(b);
-      });
+      findings.begin(), findings.end(),
+      [](const VariantFinding& a, const VariantFinding& b) { return Distance(a) < Distance(b); });
   if (closest != findings.end()) refusal->reason = closest->blocker.reason;
   refusal->message = Cut(std::move(message), kMaxMessage);
 }

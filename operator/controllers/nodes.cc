@@ -87,7 +87,13 @@ void NodeController::Restore(const std::string& name, NodeState& state) {
   if (state.boot_id.empty()) state.boot_id = object->status().boot_id();
   for (const auto& vendor_status : object->status().vendors()) {
     const auto vendor = core::ParseVendor(vendor_status.vendor());
-    if (vendor) state.vendors[*vendor].memory = LoadMemory(vendor_status);
+    if (!vendor) continue;
+    auto& memory = state.vendors[*vendor].memory;
+    memory = LoadMemory(vendor_status);
+    // What the memory speaks of is what was reported when it was written.
+    if (vendor_status.fingerprint().empty()) continue;
+    memory.seen_boot_id = object->status().boot_id();
+    memory.seen_fingerprint = vendor_status.fingerprint();
   }
 }
 

@@ -27,9 +27,8 @@ class NodeBuilder {
     auto& devices = node_.devices[vendor];
     devices.pool = PoolName{pool.empty() ? std::string(VendorName(vendor)) : pool};
     for (int i = 0; i < count; ++i) {
-      const std::string id =
-          node_.name.value + "-" + std::string(VendorName(vendor)) + "-" +
-          std::to_string(devices.devices.size());
+      const std::string id = node_.name.value + "-" + std::string(VendorName(vendor)) + "-" +
+                             std::to_string(devices.devices.size());
       devices.devices.push_back(Device{.id = DeviceId{id},
                                        .model = model,
                                        .memory_bytes = 80 * kGi,

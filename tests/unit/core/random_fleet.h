@@ -58,7 +58,9 @@ inline Job RandomJob(Random& random, int number) {
   const Vendor first = random.AnyVendor();
   const int variants = 1 + random.Up(2);
   for (int i = 0; i < variants; ++i) {
-    job.On(i == 0 ? first : first == Vendor::kAmd ? Vendor::kNvidia : Vendor::kAmd,
+    job.On(i == 0                  ? first
+           : first == Vendor::kAmd ? Vendor::kNvidia
+                                   : Vendor::kAmd,
            1 + random.Up(random.OneIn(6) ? 9 : 3));
     if (random.OneIn(4)) job.Models({"X"});
     if (random.OneIn(5)) job.MinMemory(kGi);

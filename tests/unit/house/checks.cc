@@ -36,9 +36,9 @@ bool IsAllowedIn(const ThirdParty& library, const std::string& folder) {
 // The C++ library, and the C and POSIX headers that every machine of ours has.
 bool IsStandard(const std::string& name) {
   if (name.find('/') == std::string::npos && !name.ends_with(".h")) return true;
-  static const std::set<std::string> kPlain = {
-      "dirent.h", "errno.h", "fcntl.h", "netdb.h", "poll.h",   "signal.h",
-      "spawn.h",  "stdint.h", "stddef.h", "unistd.h", "sched.h"};
+  static const std::set<std::string> kPlain = {"dirent.h", "errno.h",  "fcntl.h", "netdb.h",
+                                               "poll.h",   "signal.h", "spawn.h", "stdint.h",
+                                               "stddef.h", "unistd.h", "sched.h"};
   return kPlain.contains(name) ||
          BeginsWithAny(name, {"sys/", "netinet/", "arpa/", "linux/", "net/"});
 }
@@ -71,9 +71,8 @@ std::optional<std::string> CheckTarget(const File& list, const std::set<std::str
                                        const std::string& target, const Libraries& libraries) {
   for (const ThirdParty& library : kThirdParty) {
     if (!BeginsWithAny(target, library.targets)) continue;
-    const bool allowed = std::any_of(folders.begin(), folders.end(), [&](const std::string& f) {
-      return IsAllowedIn(library, f);
-    });
+    const bool allowed = std::any_of(folders.begin(), folders.end(),
+                                     [&](const std::string& f) { return IsAllowedIn(library, f); });
     // The service's own library is made where the protocol is.
     const bool made_here = library.name == "gRPC" && IsIn(list.path, "api");
     if (allowed || made_here) return std::nullopt;

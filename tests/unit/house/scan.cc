@@ -144,8 +144,8 @@ std::vector<Call> Calls(std::string_view text) {
 }
 
 bool IsIn(std::string_view path, std::string_view folder) {
-  return path == folder || (path.size() > folder.size() && path.starts_with(folder) &&
-                            path[folder.size()] == '/');
+  return path == folder ||
+         (path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/');
 }
 
 std::string FolderOf(std::string_view path) {

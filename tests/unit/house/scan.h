@@ -12,7 +12,8 @@ struct File {
   std::string text;
 };
 
-// All sources (.h .cc .cu .hip) and CMakeLists.txt below `folder` of the repository, sorted by path.
+// All sources (.h .cc .cu .hip) and CMakeLists.txt below `folder` of the repository, sorted by
+// path.
 std::vector<File> ReadSources(const std::string& root, const std::string& folder);
 std::vector<File> ReadCMakeLists(const std::string& root, const std::string& folder);
 

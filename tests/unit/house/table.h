@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-// Who may use whom, as docs/explanation/architecture.md pictures it. This page is the rule; the tests
-// beside it hold every #include and every CMake link against it.
+// Who may use whom, as docs/explanation/architecture.md pictures it. This page is the rule; the
+// tests beside it hold every #include and every CMake link against it.
 namespace bimetal::house {
 
 struct Room {
@@ -41,17 +41,11 @@ inline const std::vector<ThirdParty> kThirdParty = {
     {"cpprestsdk", {"cpprest/", "pplx/"}, {"cpprestsdk::"}, {"kube/transport"}},
     // cpprest hands its OpenSSL context over in Boost's wrapper.
     {"Boost", {"boost/"}, {"Boost::"}, {"kube/transport"}},
-    {"OpenSSL",
-     {"openssl/"},
-     {"OpenSSL::"},
-     {"operator/tls", "operator/agents", "kube/transport"}},
+    {"OpenSSL", {"openssl/"}, {"OpenSSL::"}, {"operator/tls", "operator/agents", "kube/transport"}},
     {"simdjson", {"simdjson"}, {"simdjson::"}, {"kube/codec"}},
     // JSON is read with simdjson; it is put together with this.
     {"nlohmann json", {"nlohmann/"}, {"nlohmann_json::"}, {"kube/codec", "operator/pods"}},
-    {"yaml-cpp",
-     {"yaml-cpp/"},
-     {"yaml-cpp"},
-     {"kube/config", "operator/config", "agent/config"}},
+    {"yaml-cpp", {"yaml-cpp/"}, {"yaml-cpp"}, {"kube/config", "operator/config", "agent/config"}},
 
     {"gRPC",
      {"grpc/", "grpcpp/"},  // and every *.grpc.pb.h
@@ -71,7 +65,9 @@ inline const std::vector<ThirdParty> kThirdParty = {
     {"HIP", {"hip/"}, {"hip::"}, {"kernels", "workloads"}},
 
     {"GoogleTest", {"gtest/", "gmock/"}, {"GTest::"}, {}},
-    {"threads of the system", {"pthread.h"}, {"Threads::Threads"},
+    {"threads of the system",
+     {"pthread.h"},
+     {"Threads::Threads"},
      {"kube", "operator", "agent", "kernels", "workloads", "cli"}},
 };
 

@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kHistories = 200, kSteps = 60;
 
-// A node with a life of its own: reboots, driver changes, faults, silent agents, lost pods, late and
-// wrong results, restarts of the operator. It keeps the truth beside what Decide is told.
+// A node with a life of its own: reboots, driver changes, faults, silent agents, lost pods, late
+// and wrong results, restarts of the operator. It keeps the truth beside what Decide is told.
 class World {
  public:
   explicit World(std::uint64_t seed) : random_(seed) {
@@ -160,10 +160,9 @@ TEST(AdmissionProperty, OnlyHealthyDevicesOfAReportingAgentAreEverOpen) {
       EXPECT_LE(world.now - world.facts.report->received, world.policy.stale_after);
     }
     for (const DeviceId& device : decision.open) {
-      EXPECT_TRUE(std::any_of(world.facts.report->devices.begin(),
-                              world.facts.report->devices.end(), [&](const auto& d) {
-                                return d.id == device && d.health == DeviceHealth::kHealthy;
-                              }));
+      EXPECT_TRUE(std::any_of(
+          world.facts.report->devices.begin(), world.facts.report->devices.end(),
+          [&](const auto& d) { return d.id == device && d.health == DeviceHealth::kHealthy; }));
     }
     EXPECT_TRUE(world.policy.enforce || !decision.shut);
   });

@@ -49,9 +49,9 @@ class AdmissionTest : public ::testing::Test {
   }
   void HandIn(Verdict d0, Verdict d1, const std::string& fingerprint = "fp-1") {
     facts.run = admission::Run{.id = facts.pod->id,
-                    .fingerprint = fingerprint,
-                    .verdicts = {{"memory", DeviceId{"d0"}, d0, "evidence"},
-                                 {"memory", DeviceId{"d1"}, d1, "evidence"}}};
+                               .fingerprint = fingerprint,
+                               .verdicts = {{"memory", DeviceId{"d0"}, d0, "evidence"},
+                                            {"memory", DeviceId{"d1"}, d1, "evidence"}}};
   }
   // Runs a validation with these verdicts to its end; the pod is gone afterwards.
   const Decision& Validate(Verdict d0, Verdict d1, const std::string& fingerprint = "fp-1") {
@@ -173,6 +173,35 @@ TEST_F(AdmissionTest, QuarantineSurvivesARestartAndALostNode) {
   EXPECT_TRUE(decision.shut);
 }
 
+TEST_F(AdmissionTest, ARestartAloneNeitherClearsAVerdictNorStartsTheTriesAnew) {
+  Validate(Verdict::kPass, Verdict::kFail);
+  memory.seen_boot_id.clear();
+  memory.seen_fingerprint.clear();
+  EXPECT_FALSE(Step().start_run);
+  EXPECT_EQ(decision.phase, Phase::kQuarantined);
+
+  memory = Memory{};
+  policy.retries = 0;
+  Validate(Verdict::kInconclusive, Verdict::kPass);
+  memory.seen_boot_id.clear();
+  memory.seen_fingerprint.clear();
+  EXPECT_FALSE(Step().start_run);
+  EXPECT_EQ(decision.reason, "RetriesExhausted");
+}
+
+TEST_F(AdmissionTest, ARestartDuringARunGivesItUpAndMakesAnother) {
+  Step();
+  StartPod("pod");
+  HandIn(Verdict::kPass, Verdict::kPass);
+  memory.seen_boot_id.clear();  // under which boot this pod began is not known any more
+  memory.seen_fingerprint.clear();
+  EXPECT_EQ(Step().end_run, "pod");
+  EXPECT_TRUE(decision.shut);
+  facts.pod.reset();
+  facts.run.reset();
+  EXPECT_TRUE(Step().start_run);
+}
+
 TEST_F(AdmissionTest, ANewBootTestsAQuarantinedNodeButOnlyAPassOpensIt) {
   Validate(Verdict::kPass, Verdict::kFail);
   Hear({"d0", "d1"}, "boot-2");
@@ -201,8 +230,8 @@ TEST_F(AdmissionTest, AFailedDeviceThatWasTakenOutIsRememberedForItsReturn) {
   EXPECT_TRUE(Step().start_run);
   StartPod("p");
   facts.run = admission::Run{.id = "p",
-                  .fingerprint = "fp-2",
-                  .verdicts = {{"memory", DeviceId{"d0"}, Verdict::kPass, ""}}};
+                             .fingerprint = "fp-2",
+                             .verdicts = {{"memory", DeviceId{"d0"}, Verdict::kPass, ""}}};
   EXPECT_EQ(Step().phase, Phase::kAdmitted);
   facts.pod.reset();
   facts.run.reset();
@@ -315,13 +344,15 @@ TEST_F(AdmissionTest, AResultOfAnotherOrALateRunIsIgnored) {
 }
 
 TEST_F(AdmissionTest, IncompleteOrForeignVerdictsAreInconclusive) {
-  const auto judge = [&](std::vector<CheckVerdict> verdicts, const std::string& fingerprint = "fp-1") {
+  const auto judge = [&](std::vector<CheckVerdict> verdicts,
+                         const std::string& fingerprint = "fp-1") {
     memory = Memory{};
     facts.pod.reset();
     facts.run.reset();
     Step();
     StartPod("pod");
-    facts.run = admission::Run{.id = "pod", .fingerprint = fingerprint, .verdicts = std::move(verdicts)};
+    facts.run =
+        admission::Run{.id = "pod", .fingerprint = fingerprint, .verdicts = std::move(verdicts)};
     return Step();
   };
   const CheckVerdict d0{"memory", DeviceId{"d0"}, Verdict::kPass, ""};
@@ -343,9 +374,10 @@ TEST_F(AdmissionTest, IncompleteOrForeignVerdictsAreInconclusive) {
 TEST_F(AdmissionTest, AProvenFailCountsEvenWhereTheRunIsIncomplete) {
   Step();
   StartPod("pod");
-  facts.run = admission::Run{.id = "pod",
-                  .fingerprint = "fp-1",
-                  .verdicts = {{"memory", DeviceId{"d0"}, Verdict::kFail, "bit 3 flipped"}}};
+  facts.run =
+      admission::Run{.id = "pod",
+                     .fingerprint = "fp-1",
+                     .verdicts = {{"memory", DeviceId{"d0"}, Verdict::kFail, "bit 3 flipped"}}};
   EXPECT_EQ(Step().phase, Phase::kQuarantined);
 }
 

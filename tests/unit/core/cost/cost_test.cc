@@ -89,8 +89,8 @@ TEST(PriceIntervalsTest, UnknownModelsAndMissingBooksAreNamedOnce) {
   const Bill bill = PriceIntervals(
       {IntervalOf("Y", 1, 0, 10), IntervalOf("Y", 1, 20, 30), IntervalOf("", 1, 0, 10)}, &book);
   EXPECT_EQ(bill.unpriced_ms, bill.device_ms);
-  EXPECT_THAT(bill.missing, ElementsAre("no price for nvidia Y",
-                                        "no price for nvidia devices of unknown model"));
+  EXPECT_THAT(bill.missing,
+              ElementsAre("no price for nvidia Y", "no price for nvidia devices of unknown model"));
   EXPECT_THAT(PriceIntervals({IntervalOf("X", 1, 0, 10)}, nullptr).missing,
               ElementsAre(HasSubstr("no price book")));
 }
@@ -258,8 +258,8 @@ TEST(ParseMoneyTest, ReadsWhatFormatWritesAndRefusesTheRest) {
     EXPECT_EQ(ParseMoney(FormatMoney(NanoCurrency{v})).value(), NanoCurrency{v});
   }
   EXPECT_EQ(ParseMoney("2").value(), NanoCurrency{2 * kUnit});
-  for (const char* bad : {"", "-1", "+1", ".5", "1.", "1e3", "1,5", " 1", "1 ", "NaN", "0x8", "1..2",
-                          "1.0000000001", "9200000000.000000001", "99999999999999999999"}) {
+  for (const char* bad : {"", "-1", "+1", ".5", "1.", "1e3", "1,5", " 1", "1 ", "NaN", "0x8",
+                          "1..2", "1.0000000001", "9200000000.000000001", "99999999999999999999"}) {
     EXPECT_FALSE(ParseMoney(bad)) << bad;
   }
 }

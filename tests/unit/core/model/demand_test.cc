@@ -63,9 +63,8 @@ TEST(DemandOfPodTest, AQuantityThatIsNoneIsAnErrorNeverZero) {
   for (const char* bad : {"", "-1", "8 ", "0x8", "lots", "1e400"}) {
     const auto demand = Spec().App(bad).Demand();
     ASSERT_FALSE(demand) << bad;
-    EXPECT_NE(
-        demand.error().message.find("spec.containers[0].resources.requests[\"amd.com/gpu\"]"),
-        std::string::npos)
+    EXPECT_NE(demand.error().message.find("spec.containers[0].resources.requests[\"amd.com/gpu\"]"),
+              std::string::npos)
         << demand.error().message;
   }
 }

@@ -64,9 +64,9 @@ TEST(UsableDevicesTest, CountsOpenDevicesButNoMoreThanTheKubeletOffers) {
 }
 
 TEST(UsableDevicesTest, NotOfferedIsNeverUsable) {
-  EXPECT_EQ(UsableDevices(NodeBuilder("n").Gpus(Vendor::kAmd, 8).Offered(Vendor::kAmd, {}),
-                          Vendor::kAmd),
-            0);
+  EXPECT_EQ(
+      UsableDevices(NodeBuilder("n").Gpus(Vendor::kAmd, 8).Offered(Vendor::kAmd, {}), Vendor::kAmd),
+      0);
 }
 
 TEST(WholeDevicesTest, AStartedDeviceCountsWhole) {

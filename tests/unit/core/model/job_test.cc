@@ -35,7 +35,11 @@ api::GPUJob Good() {
 }
 
 api::Container* Main(api::GPUJob& job) {
-  return job.mutable_spec()->mutable_roles(0)->mutable_template_()->mutable_spec()->mutable_containers(0);
+  return job.mutable_spec()
+      ->mutable_roles(0)
+      ->mutable_template_()
+      ->mutable_spec()
+      ->mutable_containers(0);
 }
 
 TEST(JobFromApiTest, ReadsWhatPlacementNeeds) {
@@ -167,9 +171,7 @@ INSTANTIATE_TEST_SUITE_P(
                 },
                 "spec.roles: 8196 is over 4096"},
         BadCase{"TwoRolesOfOneName",
-                [](auto& j) {
-                  *j.mutable_spec()->add_roles() = j.spec().roles(0);
-                },
+                [](auto& j) { *j.mutable_spec()->add_roles() = j.spec().roles(0); },
                 "spec.roles[1].name: \"worker\" is there twice"},
         BadCase{"BadRoleName",
                 [](auto& j) { j.mutable_spec()->mutable_roles(0)->set_name("Worker"); },
@@ -216,18 +218,17 @@ INSTANTIATE_TEST_SUITE_P(
                       ->set_node_name("n1");
                 },
                 "spec.roles[0].template.spec.nodeName: "},
-        BadCase{"BadCpu",
-                [](auto& j) {
-                  (*Main(j)->mutable_resources()->mutable_requests())["cpu"] = "much";
-                },
-                "spec.roles[0].template.spec.containers[0].resources.requests[\"cpu\"]: "},
+        BadCase{
+            "BadCpu",
+            [](auto& j) { (*Main(j)->mutable_resources()->mutable_requests())["cpu"] = "much"; },
+            "spec.roles[0].template.spec.containers[0].resources.requests[\"cpu\"]: "},
         BadCase{"ToleratesOurLock",
                 [](auto& j) {
                   auto* toleration = j.mutable_spec()
-                                ->mutable_roles(0)
-                                ->mutable_template_()
-                                ->mutable_spec()
-                                ->add_tolerations();
+                                         ->mutable_roles(0)
+                                         ->mutable_template_()
+                                         ->mutable_spec()
+                                         ->add_tolerations();
                   toleration->set_key("bimetal.dev/unvalidated");
                   toleration->set_operator_("Exists");
                 },

@@ -13,9 +13,9 @@ using testing::NodeBuilder;
 using testing::PodOn;
 
 TEST(BooksTest, SumsPodsByNodeWhoeverMadeThem) {
-  const Books books = MakeBooks({PodOn("a", "n1", Vendor::kAmd, 2, 500),
-                                 PodOn("b", "n1", Vendor::kNvidia, 1, 250),
-                                 PodOn("c", "n2", Vendor::kAmd, 8)});
+  const Books books =
+      MakeBooks({PodOn("a", "n1", Vendor::kAmd, 2, 500), PodOn("b", "n1", Vendor::kNvidia, 1, 250),
+                 PodOn("c", "n2", Vendor::kAmd, 8)});
   const NodeUse& n1 = books.at(NodeName{"n1"});
   EXPECT_EQ(n1.used, (Resources{.cpu_milli = 750, .memory_bytes = 0, .pods = 2}));
   EXPECT_EQ(n1.held.at(Vendor::kAmd), MilliDevice{2000});

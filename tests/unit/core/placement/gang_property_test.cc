@@ -27,9 +27,7 @@ struct Case {
     for (int i = 0; i < held; ++i) pods.push_back(testing::RandomPod(random, i, count));
     job = testing::RandomJob(random, 0);
   }
-  GangResult Place() const {
-    return PlaceGang(job, job.variants.front(), nodes, MakeBooks(pods));
-  }
+  GangResult Place() const { return PlaceGang(job, job.variants.front(), nodes, MakeBooks(pods)); }
 };
 
 const Node& NodeNamed(const std::vector<Node>& nodes, const NodeName& name) {
@@ -40,10 +38,9 @@ const Node& NodeNamed(const std::vector<Node>& nodes, const NodeName& name) {
 Books BooksAfter(const Case& c, const GangResult& result) {
   std::vector<Pod> pods = c.pods;
   for (const PodPlacement& placed : result.pods) {
-    Pod pod = testing::PodOn("new-" + std::to_string(placed.role) + "-" +
-                                 std::to_string(placed.index),
-                             placed.node.value, c.job.variants.front().vendor,
-                             c.job.variants.front().devices_per_pod);
+    Pod pod = testing::PodOn(
+        "new-" + std::to_string(placed.role) + "-" + std::to_string(placed.index),
+        placed.node.value, c.job.variants.front().vendor, c.job.variants.front().devices_per_pod);
     pod.requests = c.job.roles[placed.role].requests;
     pods.push_back(pod);
   }
@@ -102,7 +99,8 @@ TEST(PlaceGangProperty, EveryNodeUsedIsReadyOpenToleratedSelectedAndMatching) {
       const Node& node = NodeNamed(c.nodes, pod.node);
       const Role& role = c.job.roles[pod.role];
       EXPECT_TRUE(node.ready && !node.cordoned) << seed;
-      for (const Taint& taint : node.taints) EXPECT_TRUE(Tolerates(role.tolerations, taint)) << seed;
+      for (const Taint& taint : node.taints)
+        EXPECT_TRUE(Tolerates(role.tolerations, taint)) << seed;
       for (const auto& [key, value] : role.node_selector) {
         EXPECT_TRUE(node.labels.contains(key) && node.labels.at(key) == value) << seed;
       }
@@ -148,8 +146,7 @@ bool FitsSomewhere(const Case& c, const Books& books) {
                       [&](const Taint& t) { return Tolerates(role.tolerations, t); }) &&
           std::all_of(role.node_selector.begin(), role.node_selector.end(),
                       [&](const auto& s) {
-                        return node.labels.contains(s.first) &&
-                               node.labels.at(s.first) == s.second;
+                        return node.labels.contains(s.first) && node.labels.at(s.first) == s.second;
                       }) &&
           std::all_of(devices->second.devices.begin(), devices->second.devices.end(),
                       [&](const Device& d) { return !d.open || Matches(d, variant); }) &&

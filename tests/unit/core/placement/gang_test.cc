@@ -11,14 +11,15 @@
 namespace bimetal::core::placement {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::JobBuilder;
 using testing::NodeBuilder;
 using testing::PodOn;
-using ::testing::HasSubstr;
 
 constexpr Vendor kN = Vendor::kNvidia;
 
-GangResult Place(const Job& job, const std::vector<Node>& nodes, const std::vector<Pod>& pods = {}) {
+GangResult Place(const Job& job, const std::vector<Node>& nodes,
+                 const std::vector<Pod>& pods = {}) {
   return PlaceGang(job, job.variants.front(), nodes, MakeBooks(pods));
 }
 
@@ -75,8 +76,11 @@ TEST(PlaceGangTest, ASecondRoleJoinsTheNodesOfTheFirst) {
 }
 
 TEST(PlaceGangTest, ARoleWithFewNodesToChooseFromIsNotCrowdedOut) {
-  const Job job = JobBuilder("j").On(kN, 4).Pods(1, 8000, "any").Pods(1, 500, "picky").Selecting(
-      "disk", "fast");
+  const Job job = JobBuilder("j")
+                      .On(kN, 4)
+                      .Pods(1, 8000, "any")
+                      .Pods(1, 500, "picky")
+                      .Selecting("disk", "fast");
   const std::vector<Node> nodes = {NodeBuilder("n1").Gpus(kN, 4).Label("disk", "fast"),
                                    NodeBuilder("n2").Gpus(kN, 4)};
   const auto result = Place(job, nodes);
@@ -102,23 +106,23 @@ TEST(PlaceGangTest, NeverUsesANodeThatCannotTakeThePod) {
 }
 
 TEST(PlaceGangTest, APreferenceTaintDoesNotBar) {
-  const auto result =
-      Place(JobBuilder("j").On(kN).Pods(1),
-            {NodeBuilder("n1").Gpus(kN, 8).WithTaint("slow", "PreferNoSchedule")});
+  const auto result = Place(JobBuilder("j").On(kN).Pods(1),
+                            {NodeBuilder("n1").Gpus(kN, 8).WithTaint("slow", "PreferNoSchedule")});
   EXPECT_EQ(result.pods.size(), 1U);
 }
 
 TEST(PlaceGangTest, CpuTakenByAStrangerIsNodeCapacity) {
-  const auto result = Place(JobBuilder("j").On(kN).Pods(1, 4000),
-                            {NodeBuilder("n1").Gpus(kN, 8).Cpu(8000)},
-                            {PodOn("stranger", "n1", kN, 0, 6000)});
+  const auto result =
+      Place(JobBuilder("j").On(kN).Pods(1, 4000), {NodeBuilder("n1").Gpus(kN, 8).Cpu(8000)},
+            {PodOn("stranger", "n1", kN, 0, 6000)});
   EXPECT_EQ(result.obstacle, Obstacle::kWaitingForNodeCapacity);
   EXPECT_EQ(result.free, 8);
   EXPECT_THAT(result.unblocked_by, HasSubstr("1 short of CPU"));
 }
 
 TEST(PlaceGangTest, HeldDevicesAreWaitedForWithTheNumberThatHelps) {
-  const auto result = Place(JobBuilder("j").On(kN, 2).Pods(4), Nodes(1, 8), {PodOn("a", "n10", kN, 5)});
+  const auto result =
+      Place(JobBuilder("j").On(kN, 2).Pods(4), Nodes(1, 8), {PodOn("a", "n10", kN, 5)});
   EXPECT_EQ(result.obstacle, Obstacle::kWaitingForDevices);
   EXPECT_EQ(result.need, 8);
   EXPECT_EQ(result.free, 3);

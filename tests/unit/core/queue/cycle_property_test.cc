@@ -54,8 +54,8 @@ std::string Print(const Plan& plan) {
     text += a.job.value + " v" + std::to_string(a.variant) + " " + a.pool.value + " " +
             std::to_string(a.devices) + ":";
     for (const auto& pod : a.pods) {
-      text += " " + std::to_string(pod.role) + "." + std::to_string(pod.index) + "@" +
-              pod.node.value;
+      text +=
+          " " + std::to_string(pod.role) + "." + std::to_string(pod.index) + "@" + pod.node.value;
     }
     text += "\n";
   }
@@ -78,9 +78,9 @@ Snapshot After(const Snapshot& s, const Plan& plan) {
     const Job& job = JobOf(s, a.job);
     const Variant& variant = job.variants[a.variant];
     for (const auto& placed : a.pods) {
-      Pod pod = testing::PodOn(a.job.value + "/" + std::to_string(placed.role) + "/" +
-                                   std::to_string(placed.index),
-                               placed.node.value, variant.vendor, variant.devices_per_pod);
+      Pod pod = testing::PodOn(
+          a.job.value + "/" + std::to_string(placed.role) + "/" + std::to_string(placed.index),
+          placed.node.value, variant.vendor, variant.devices_per_pod);
       pod.requests = job.roles[placed.role].requests;
       after.pods.push_back(pod);
     }

@@ -8,14 +8,14 @@
 namespace bimetal::core::queue {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::JobBuilder;
 using testing::NodeBuilder;
 using testing::PodOn;
 using testing::PoolOf;
 using testing::QueueNamed;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr Vendor kN = Vendor::kNvidia, kA = Vendor::kAmd;
 
@@ -59,8 +59,7 @@ TEST(DecideTest, StartsTheFirstVariantThatFits) {
 TEST(DecideTest, DecidesByPriorityThenAgeThenUid) {
   Snapshot s = Cluster(1);
   s.pending = {JobBuilder("late").On(kN).Pods(1).Created(9),
-               JobBuilder("b").On(kN).Pods(1).Created(5),
-               JobBuilder("a").On(kN).Pods(1).Created(5),
+               JobBuilder("b").On(kN).Pods(1).Created(5), JobBuilder("a").On(kN).Pods(1).Created(5),
                JobBuilder("urgent").On(kN).Pods(1).Created(9).Priority(1)};
   const Plan plan = Decide(s);
   EXPECT_THAT(Started(plan), ElementsAre("urgent"));
@@ -113,10 +112,11 @@ TEST(DecideTest, ExplainsEachVariantInASentence) {
   const Refusal& refusal = RefusalOf(plan, "a");
   EXPECT_EQ(refusal.reason, "WaitingForDevices");
   EXPECT_FALSE(refusal.never);
-  EXPECT_EQ(refusal.message,
-            "variant cuda needs 8 devices in one pool, 3 are free; it can start when 5 more devices "
-            "of pool nvidia are released. variant rocm needs 8 devices in one pool, 0 are free; it "
-            "can start when 8 more devices of pool amd are released");
+  EXPECT_EQ(
+      refusal.message,
+      "variant cuda needs 8 devices in one pool, 3 are free; it can start when 5 more devices "
+      "of pool nvidia are released. variant rocm needs 8 devices in one pool, 0 are free; it "
+      "can start when 8 more devices of pool amd are released");
   ASSERT_EQ(refusal.blockers.size(), 2U);
   EXPECT_EQ(refusal.blockers[0].variant, "cuda");
   EXPECT_EQ(refusal.blockers[0].need, 8);
@@ -174,7 +174,8 @@ TEST(DecideQueueTest, MissingForbiddenAndStoppedQueuesHaveTheirReasons) {
 TEST(DecideQuotaTest, CountsWhatIsHeldAndWhatThisCycleGives) {
   Snapshot s = Cluster();
   s.queues[0].limit = {{kN, 4}};
-  s.holdings = {Holding{.job = Uid{"old"}, .queue = QueueName{"default"}, .vendor = kN, .devices = 2}};
+  s.holdings = {
+      Holding{.job = Uid{"old"}, .queue = QueueName{"default"}, .vendor = kN, .devices = 2}};
   s.pending = {JobBuilder("a").On(kN).Pods(1).Created(1), JobBuilder("b").On(kN).Pods(2).Created(2),
                JobBuilder("c").On(kA).Pods(8).Created(3)};
   const Plan plan = Decide(s);
