@@ -307,7 +307,7 @@ void JobController::FollowAttempt(Record& record) {
   }
   if (!record.create_error.empty()) {
     const std::string message = std::exchange(record.create_error, "");
-    EndAttempt(record, AttemptEnd::kNotScheduled, "PodUnschedulable", message);
+    EndAttempt(record, AttemptEnd::kNotScheduled, "PodRefused", message);
     return;
   }
   if (record.object.spec().suspend()) {

@@ -12,6 +12,8 @@ import sys
 import tempfile
 import time
 
+import yaml
+
 import cluster as c
 from harness import run_all
 
@@ -31,6 +33,11 @@ class OutsideOperator:
         config = c.get("configmap", "bimetal-operator", "-n", c.SYSTEM)["data"]["config.yaml"]
         config = config.replace("0.0.0.0:9443", f"{self.address}:19443").replace("0.0.0.0:8080", "127.0.0.1:18080")
         (self.folder / "config.yaml").write_text(config)
+        # Its own service account, so that its rights and the admission policies are those of the cluster.
+        view = yaml.safe_load(c.kubectl("config", "view", "--raw", "--flatten", "-o", "yaml").stdout)
+        token = c.kubectl("-n", c.SYSTEM, "create", "token", "bimetal-operator", "--duration=1h").stdout.strip()
+        view["users"][0]["user"] = {"token": token}
+        (self.folder / "kubeconfig").write_text(yaml.safe_dump(view))
 
     def take_over_the_service(self):
         c.kubectl("-n", c.SYSTEM, "scale", "deployment/bimetal-operator", "--replicas=0")
@@ -47,7 +54,8 @@ class OutsideOperator:
     def start(self):
         log = open(self.folder / "operator.log", "ab")
         self.process = subprocess.Popen(
-            [c.BINARIES / "bimetal-operator", "--config", self.folder / "config.yaml", "--kubeconfig", c.KUBECONFIG],
+            [c.BINARIES / "bimetal-operator", "--config", self.folder / "config.yaml", "--kubeconfig",
+             self.folder / "kubeconfig"],
             stdout=log, stderr=log, env={**os.environ, "POD_NAME": "outside", "POD_IP": self.address})
 
     def kill(self):
