@@ -19,17 +19,17 @@ std::string RandomText(std::mt19937& random) {
   static const char* const kPieces[] = {"a", "/", "\"", "\\", "\n", "\x01", "\xC3\xA9",
                                         "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "{", "]", ",", ":"};
   std::string text;
-  for (unsigned i = random() % 8; i > 0; --i) text += kPieces[random() % std::size(kPieces)];
+  for (auto i = random() % 8; i > 0; --i) text += kPieces[random() % std::size(kPieces)];
   return text;
 }
 
 Json RandomPod(std::mt19937& random) {
   Json pod = {{"metadata", {{"name", "p" + RandomText(random)}, {"generation", random()}}}};
-  for (unsigned i = random() % 4; i > 0; --i) {
+  for (auto i = random() % 4; i > 0; --i) {
     pod["metadata"]["labels"]["k" + std::to_string(i) + RandomText(random)] = RandomText(random);
     pod["metadata"]["unknown" + std::to_string(i)] = {{"x", {1, nullptr, RandomText(random)}}};
   }
-  for (unsigned i = random() % 3; i > 0; --i) {
+  for (auto i = random() % 3; i > 0; --i) {
     pod["spec"]["containers"].push_back(
         {{"name", RandomText(random)}, {"command", {RandomText(random), RandomText(random)}}});
   }
@@ -81,9 +81,9 @@ TEST(CodecFuzzTest, EveryCutOfADocumentIsAnError) {
 TEST(CodecFuzzTest, DamagedDocumentsNeverCrash) {
   std::mt19937 random(11);
   int accepted = 0;
-  for (int round = 0; round < 30'000; ++round) {
+  for (int round = 0; round < 8000; ++round) {
     std::string text = Sample();
-    for (unsigned i = 1 + random() % 3; i > 0; --i) {
+    for (auto i = 1 + random() % 3; i > 0; --i) {
       const std::size_t at = random() % text.size();
       switch (random() % 4) {
         case 0: text[at] = static_cast<char>(random()); break;
@@ -102,7 +102,7 @@ TEST(CodecFuzzTest, DamagedDocumentsNeverCrash) {
   }
   // Damage inside texts and unknown parts is not noticed, and must not be; most damage is.
   EXPECT_GT(accepted, 0);
-  EXPECT_LT(accepted, 15'000);
+  EXPECT_LT(accepted, 4000);
 }
 
 }  // namespace
