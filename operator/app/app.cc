@@ -15,7 +15,7 @@ constexpr Millis kTick = Seconds(1);
 constexpr Millis kReportDeadline = Seconds(5);
 constexpr Millis kStuck = Seconds(30);
 
-NodeOptions NodeOptionsOf(const Config& config) {
+NodeOptions NodeOptionsOf(const Config& config, Metrics& metrics) {
   NodeOptions out;
   out.name_space = config.name_space;
   out.service_account = config.validation.service_account_name;
@@ -27,14 +27,20 @@ NodeOptions NodeOptionsOf(const Config& config) {
   if (config.validation.simulation) out.machine_dir = config.validation.simulation_host_path;
   out.tolerations = config.validation.tolerations;
   out.stale_after = config.agent.stale_after;
+  out.judged = [&metrics](const std::string& level, core::Vendor vendor, std::string_view result) {
+    metrics.CountValidationRun(level, vendor, result);
+  };
   return out;
 }
 
-JobOptions JobOptionsOf(const Config& config) {
+JobOptions JobOptionsOf(const Config& config, Metrics& metrics) {
   JobOptions out;
   out.priority_class = config.jobs.priority_class_name;
   out.attempt.unschedulable_after = config.jobs.unschedulable_after;
   out.attempt.image_pull_grace = config.jobs.image_pull_grace;
+  out.placed = [&metrics](const std::string& queue, Millis wait) {
+    metrics.ObserveQueueWait(queue, wait);
+  };
   return out;
 }
 
@@ -56,19 +62,20 @@ App::App(const Clock& clock, std::shared_ptr<kube::Client> client, const Config&
       writer_(client_, loop_, kWriterThreads,
               [&metrics](const std::string& verb, const std::string& resource,
                          std::optional<ErrorCode> error) {
-                metrics.CountApiWrite(verb, resource, error);
+                if (verb != "list") metrics.CountApiWrite(verb, resource, error);
               }),
-      nodes_(clock, store_, writer_, NodeOptionsOf(config),
+      nodes_(clock, store_, writer_, NodeOptionsOf(config, metrics),
              [this] {
                schedule_wanted_ = true;
                loop_.RequestStep();
              }),
-      jobs_(clock, store_, nodes_, writer_, JobOptionsOf(config),
+      jobs_(clock, store_, nodes_, writer_, JobOptionsOf(config, metrics),
             [this] {
               schedule_wanted_ = true;
               loop_.RequestStep();
             }),
-      fleet_(clock, store_, nodes_, jobs_, writer_) {
+      fleet_(clock, store_, nodes_, jobs_, writer_),
+      recount_(clock, loop_, store_, jobs_, writer_) {
   last_tick_ms_ = clock_.Monotonic().v;
   loop_.SetStep([this] { Step(); });
 }
@@ -277,8 +284,8 @@ void App::Step() {
   jobs_.Reconcile();
   if (std::exchange(schedule_wanted_, false)) {
     const auto begin = std::chrono::steady_clock::now();
-    jobs_.Schedule();
-    metrics_.ObserveCycle("placed", MicrosSince(begin));
+    const std::string_view result = jobs_.Schedule();
+    metrics_.ObserveCycle(result, MicrosSince(begin));
   }
   ArmTimer();
 }
@@ -302,7 +309,9 @@ void App::Tick() {
   last_tick_ms_ = clock_.Monotonic().v;
   if (deciding_) {
     fleet_.Reconcile();
+    recount_.Tick();
     auto sample = fleet_.Sample(true);
+    sample.books_difference_milli = recount_.difference_milli();
     sample.event_queue_depth = static_cast<std::int64_t>(loop_.Depth());
     metrics_.Update(std::move(sample));
   }

@@ -14,6 +14,7 @@
 #include "operator/controllers/fleet.h"
 #include "operator/controllers/jobs.h"
 #include "operator/controllers/nodes.h"
+#include "operator/controllers/recount.h"
 #include "operator/loop/loop.h"
 #include "operator/metrics/metrics.h"
 #include "operator/state/store.h"
@@ -66,6 +67,7 @@ class App {
   NodeController nodes_;
   JobController jobs_;
   FleetController fleet_;
+  Recount recount_;
   std::vector<std::shared_ptr<void>> informers_;
   std::vector<std::function<void()>> stop_informers_;
   int unsynced_ = 0;

@@ -19,6 +19,9 @@ namespace bimetal::op {
 struct JobOptions {
   std::string priority_class;  // of the pods
   AttemptOptions attempt;
+  // Told of every placement: the queue and how long the job had waited since its creation. May be
+  // empty.
+  std::function<void(const std::string& queue, Millis wait)> placed;
 };
 
 // What a job has used so far, for the metrics. Pointers are borrowed until the next event.
@@ -45,8 +48,8 @@ class JobController {
 
   // Follows every touched job. Call before Schedule.
   void Reconcile();
-  // One scheduling cycle over all jobs that want a place.
-  void Schedule();
+  // One scheduling cycle over all jobs that want a place: "idle", "placed" or "refused".
+  std::string_view Schedule();
   std::optional<TimePoint> NextWake() const;
 
   std::vector<JobSample> Samples() const;

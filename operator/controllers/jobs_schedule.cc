@@ -93,10 +93,10 @@ core::queue::Snapshot JobController::MakeSnapshot() const {
   return out;
 }
 
-void JobController::Schedule() {
-  if (!started_) return;
+std::string_view JobController::Schedule() {
+  if (!started_) return "idle";
   const auto snapshot = MakeSnapshot();
-  if (snapshot.pending.empty()) return;
+  if (snapshot.pending.empty()) return "idle";
   const auto plan = core::queue::Decide(snapshot);
   for (const auto& assignment : plan.assignments) {
     const auto it = records_.find(assignment.job.value);
@@ -106,6 +106,7 @@ void JobController::Schedule() {
     const auto it = records_.find(refusal.job.value);
     if (it != records_.end()) Refuse(it->second, refusal);
   }
+  return plan.assignments.empty() ? "refused" : "placed";
 }
 
 std::string JobController::ResourceName(const std::string& pool, core::Vendor vendor) const {
@@ -158,6 +159,9 @@ void JobController::Assign(Record& record, const core::queue::Assignment& assign
        {"pool", assignment.pool.value},
        {"devices", assignment.devices},
        {"attempt", status.attempt()}});
+  if (options_.placed && status.attempt() == 1) {
+    options_.placed(record.job->queue.value, now - record.job->created);
+  }
   CreatePods(record, assignment);
   WriteStatus(record);
 }

@@ -130,6 +130,7 @@ void NodeController::TakeRuns(const api::ReportNodeRequest& request, NodeState& 
     if (run.run() == vendor_state.memory.last_run || state.unacknowledged.contains(run.run()))
       continue;
     vendor_state.run = RunOf(run, state.inventory.simulated());
+    vendor_state.level = run.level();
     vendor_state.verdicts.clear();
     for (const auto& verdict : run.verdicts()) {
       if (verdict.verdict() != "Pass") vendor_state.verdicts.push_back(verdict);
@@ -278,8 +279,15 @@ void NodeController::DecideVendor(const std::string& name, NodeState& state, Ven
   Decision decision = core::admission::Decide(facts, vendor_state.memory, PolicyFor(pool), now);
 
   if (vendor_state.run) {
-    if (decision.memory.last_run != vendor_state.run->id)
+    if (decision.memory.last_run != vendor_state.run->id) {
       state.unacknowledged.erase(vendor_state.run->id);
+    } else if (options_.judged) {
+      const Phase phase = decision.phase;
+      options_.judged(vendor_state.level, vendor,
+                      phase == Phase::kAdmitted      ? "pass"
+                      : phase == Phase::kQuarantined ? "fail"
+                                                     : "inconclusive");
+    }
     vendor_state.run.reset();
   }
   vendor_state.memory = decision.memory;

@@ -23,6 +23,8 @@ struct NodeOptions {
   std::string machine_dir;  // empty unless simulation is on
   std::vector<core::Toleration> tolerations;
   Millis stale_after = Seconds(30);
+  // Told of every run that was judged: "pass", "fail" or "inconclusive". May be empty.
+  std::function<void(const std::string& level, core::Vendor, std::string_view result)> judged;
 };
 
 // Keeps GPUNodes: takes the agents' reports, has nodes validated, and shuts or opens them (both
@@ -68,6 +70,7 @@ class NodeController {
     core::admission::Memory memory;
     std::optional<core::admission::Decision> decision;
     std::optional<core::admission::Run> run;  // handed in, not judged yet
+    std::string level;                        // of the run
     std::vector<api::Verdict> verdicts;       // of the last judged run, Pass left out
     std::optional<PendingRun> pending;        // created, not seen by the watch yet
     bool no_pool = false;

@@ -21,7 +21,7 @@ struct World {
 
   World()
       : nodes(clock, store, writes, NodeOptions(), [] {}),
-        jobs(clock, store, nodes, writes, op::JobOptions{"bimetal-job", {}}, [] {}) {
+        jobs(clock, store, nodes, writes, op::JobOptions{"bimetal-job", {}, {}}, [] {}) {
     AddPool("nvidia");
     AddPool("amd");
     api::GPUQueue queue;
