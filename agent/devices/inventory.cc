@@ -101,33 +101,6 @@ SourceReport InventoryReader::ReadVendor(Vendor vendor) {
   return now;
 }
 
-void KeepUnseen(const SourceReport& before, SourceReport& now) {
-  const bool incomplete =
-      std::any_of(now.findings.begin(), now.findings.end(), [](const Finding& finding) {
-        return finding.code == "VendorLibraryHung" || finding.code == "VendorLibraryCrashed" ||
-               finding.code == "ProbeFailed";
-      });
-  if (!incomplete) return;
-  now.simulated = now.simulated || before.simulated;
-  for (const Device& device : before.devices) {
-    Device kept = device;
-    kept.healthy = Reading<bool>::Unknown("not seen in the last look, which was cut short");
-    const auto seen = std::find_if(now.devices.begin(), now.devices.end(),
-                                   [&](const Device& other) { return other.id == device.id; });
-    if (seen == now.devices.end()) {
-      now.devices.push_back(std::move(kept));
-      continue;
-    }
-    // A cut look has fewer fields; those that make the fingerprint must not seem to have changed.
-    if (seen->healthy.known()) kept.healthy = seen->healthy;
-    *seen = std::move(kept);
-  }
-  for (const auto& [name, reading] : before.facts) {
-    auto& fact = now.facts[name];
-    if (!fact.known()) fact = reading;
-  }
-}
-
 Inventory ReadInventory(const std::string& root, const InventoryOptions& options) {
   return InventoryReader(root, options).Read();
 }

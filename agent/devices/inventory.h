@@ -46,9 +46,10 @@ class InventoryReader {
   std::map<Vendor, SourceReport> last_;  // the last look of each vendor
 };
 
-// What an incomplete look did not show is still there as far as anybody knows: devices of `before`
-// stay in `now` as they were, with unknown health unless the look tells it, and so do facts. A
-// complete look is left as it is.
+// What an incomplete look did not show is still there as far as anybody knows. Devices of `before`
+// that are missing in `now` stay, with unknown health, unless `now` shows their GPU cut otherwise;
+// fields and facts that `now` could not read keep their last value, so that a driver that hangs is
+// not taken for another configuration. What `now` did read holds. A complete look is left as it is.
 void KeepUnseen(const SourceReport& before, SourceReport& now);
 
 // One read by itself.

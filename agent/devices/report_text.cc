@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "agent/devices/device_fields.h"
 #include "agent/devices/root_files.h"
 
 namespace bimetal::agent {
@@ -111,29 +112,6 @@ bool ParseReading(std::string_view state, std::string_view value, std::string_vi
   return true;
 }
 
-// Every Reading of a device with its name on the wire. `visit(name, reading)`.
-template <class AnyDevice, class Visit>
-void VisitReadings(AnyDevice& d, Visit&& visit) {
-  visit("model", d.model);
-  visit("architecture", d.architecture);
-  visit("driver", d.driver);
-  visit("serial", d.serial);
-  visit("pci_address", d.pci_address);
-  visit("partition", d.partition);
-  visit("parent", d.parent);
-  visit("ecc", d.ecc);
-  visit("firmware", d.firmware);
-  visit("memory_bytes", d.memory_bytes);
-  visit("compute_units", d.compute_units);
-  visit("link_generation", d.link_generation);
-  visit("link_generation_max", d.link_generation_max);
-  visit("link_width", d.link_width);
-  visit("link_width_max", d.link_width_max);
-  visit("numa_node", d.numa_node);
-  visit("uncorrected_errors", d.uncorrected_errors);
-  visit("healthy", d.healthy);
-}
-
 bool ParseDeviceField(Device& device, const std::vector<std::string_view>& parts) {
   if (parts.size() == 3 && parts[1] == "node") {
     device.device_nodes.push_back(Unescape(parts[2]));
@@ -141,9 +119,11 @@ bool ParseDeviceField(Device& device, const std::vector<std::string_view>& parts
   }
   if (parts.size() != 5) return false;
   bool done = false;
-  VisitReadings(device, [&](std::string_view name, auto& reading) {
-    if (name == parts[1]) done = ParseReading(parts[2], parts[3], parts[4], reading);
-  });
+  VisitReadings(
+      [&](std::string_view name, auto& reading) {
+        if (name == parts[1]) done = ParseReading(parts[2], parts[3], parts[4], reading);
+      },
+      device);
   return done;
 }
 
@@ -196,9 +176,11 @@ std::string StepLine(std::string_view step) { return "step\t" + Escape(step) + "
 std::string DeviceText(const Device& device) {
   std::string out = "device\t" + std::string(VendorName(device.vendor)) + kSeparator +
                     Escape(device.id.value) + kSeparator + std::to_string(device.index) + "\n";
-  VisitReadings(device, [&](std::string_view name, const auto& reading) {
-    out += "field\t" + std::string(name) + kSeparator + ReadingText(reading) + "\n";
-  });
+  VisitReadings(
+      [&](std::string_view name, const auto& reading) {
+        out += "field\t" + std::string(name) + kSeparator + ReadingText(reading) + "\n";
+      },
+      device);
   for (const std::string& node : device.device_nodes) out += "field\tnode\t" + Escape(node) + "\n";
   return out;
 }

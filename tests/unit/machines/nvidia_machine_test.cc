@@ -190,6 +190,20 @@ TEST_F(NvidiaMachineTest, AHungDeviceDoesNotSlowDownEveryRead) {
   EXPECT_EQ(first.findings, second.findings);
 }
 
+// The device is unhealthy; driver, firmware and mode are what they were, and so is the fingerprint.
+TEST_F(NvidiaMachineTest, AHangDoesNotLookLikeAnotherConfiguration) {
+  Machine machine = Build(Yaml("nvidia-h100-8"));
+  agent::InventoryOptions options = Options();
+  options.probe.silence = Millis{400};
+  agent::InventoryReader reader(root(), options);
+  const auto before = reader.Read();
+  ASSERT_TRUE(machine.Inject({Fault::Kind::kHang, 2}));
+  const auto during = reader.Read();
+  EXPECT_EQ(HealthyCount(during), 7u);
+  EXPECT_EQ(agent::Fingerprint(during, Vendor::kNvidia),
+            agent::Fingerprint(before, Vendor::kNvidia));
+}
+
 TEST_F(NvidiaMachineTest, ManyHungDevicesLeaveTheLibraryOut) {
   Machine machine = Build(Yaml("nvidia-h100-8"));
   for (const int i : {0, 3, 4, 6}) ASSERT_TRUE(machine.Inject({Fault::Kind::kHang, i}));

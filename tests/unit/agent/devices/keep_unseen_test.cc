@@ -50,6 +50,56 @@ TEST(KeepUnseenTest, ADeviceThatACutLookShowedPoorlyKeepsWhatItsFingerprintIsMad
   EXPECT_FALSE(now.devices[0].healthy.value);
 }
 
+TEST(KeepUnseenTest, WhatACutLookDidReadHolds) {
+  SourceReport now = CutShort();
+  now.devices = {MakeDevice("GPU-b")};
+  now.devices[0].driver = Reading<std::string>::Of("580.00");
+  now.devices[0].uncorrected_errors = Reading<std::int64_t>::Of(3);
+  KeepUnseen(Before(), now);
+  ASSERT_EQ(now.devices.size(), 2U);
+  EXPECT_EQ(now.devices[0].driver.value, "580.00");
+  EXPECT_EQ(now.devices[0].uncorrected_errors.value, 3);
+  EXPECT_TRUE(now.devices[0].healthy.value);
+}
+
+TEST(KeepUnseenTest, AHealthThatACutLookDidNotReadIsNotTheOldOne) {
+  SourceReport now = CutShort();
+  now.devices = {MakeDevice("GPU-b")};
+  now.devices[0].healthy = Reading<bool>::Unknown("not asked");
+  KeepUnseen(Before(), now);
+  EXPECT_FALSE(now.devices[0].healthy.known());
+}
+
+TEST(KeepUnseenTest, FirmwareOfACutLookIsFilledUpOnlyWhereItAgrees) {
+  using Firmware = Reading<std::map<std::string, std::string>>;
+  SourceReport before = Before();
+  before.devices[0].firmware = Firmware::Of({{"gsp", "1"}, {"vbios", "96"}});
+  before.devices[1].firmware = before.devices[0].firmware;
+  SourceReport now = CutShort();
+  now.devices = {MakeDevice("GPU-a"), MakeDevice("GPU-b")};
+  now.devices[0].firmware = Firmware::Of({{"vbios", "96"}});
+  now.devices[1].firmware = Firmware::Of({{"vbios", "97"}});
+  KeepUnseen(before, now);
+  EXPECT_EQ(now.devices[0].firmware.value.size(), 2U);
+  EXPECT_EQ(now.devices[1].firmware.value.size(), 1U);
+}
+
+// R03: no silicon in two classes at once, a hang elsewhere or not.
+TEST(KeepUnseenTest, AGpuThatWasCutMeanwhileIsNotKeptWhole) {
+  SourceReport now = CutShort();
+  now.devices = {MakeDevice("MIG-1"), MakeDevice("MIG-2")};
+  for (Device& slice : now.devices) slice.parent = Reading<std::string>::Of("GPU-a");
+  SourceReport again = now;
+  KeepUnseen(Before(), now);
+  ASSERT_EQ(now.devices.size(), 3U);
+  EXPECT_EQ(now.devices[2].id.value, "GPU-b");
+  // And back: the slices are gone with the whole one in sight.
+  SourceReport whole = CutShort();
+  whole.devices = {MakeDevice("GPU-a")};
+  KeepUnseen(again, whole);
+  EXPECT_EQ(whole.devices.size(), 1U);
+}
+
 TEST(KeepUnseenTest, ACompleteLookThatShowsADeviceNoMoreMeansThatItIsGone) {
   SourceReport now;
   now.devices = {MakeDevice("GPU-b")};
