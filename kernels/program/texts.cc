@@ -22,7 +22,7 @@ usage: bimetal-validate [flags]
   --report unix:/path.sock      also send the lines there and wait for {"ok":true}
   --report-timeout SECONDS      for all attempts to report (30)
   --seed N                      of all patterns and inputs (1)
-  --memory-bytes N              tested by memory checks (80 % of the free memory; host: 16 MiB)
+  --memory-bytes N              tested by memory checks (80 % of the free memory; host: 4 MiB)
   --timeout SECONDS             for the whole run (60)
   --list                        the checks
   --version, --help

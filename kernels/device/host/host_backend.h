@@ -32,7 +32,7 @@ struct HostDeviceSpec {
 };
 
 // Bytes of a simulated device's memory that a check tests unless told otherwise.
-inline constexpr std::uint64_t kHostTestBytes = 16ull << 20;
+inline constexpr std::uint64_t kHostTestBytes = 4ull << 20;
 // Most bytes that one simulated device may hold at a time.
 inline constexpr std::uint64_t kHostMemoryLimit = 256ull << 20;
 
