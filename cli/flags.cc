@@ -1,0 +1,235 @@
+#include "cli/flags.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace bimetal::cli {
+namespace {
+
+struct CommandInfo {
+  Command command;
+  std::string_view name;
+};
+
+constexpr CommandInfo kCommands[] = {{Command::kNodes, "nodes"},
+                                     {Command::kJobs, "jobs"},
+                                     {Command::kExplain, "explain"},
+                                     {Command::kVersion, "version"},
+                                     {Command::kHelp, "help"}};
+
+constexpr const char* kKnown = "use nodes, jobs, explain, version or help";
+
+tl::unexpected<Error> Wrong(std::string message) {
+  return Fail(ErrorCode::kInvalid, std::move(message));
+}
+
+std::optional<Command> CommandOf(std::string_view name) {
+  for (const CommandInfo& info : kCommands) {
+    if (info.name == name) return info.command;
+  }
+  return std::nullopt;
+}
+
+std::string_view NameOf(Command command) {
+  return std::find_if(std::begin(kCommands), std::end(kCommands),
+                      [&](const CommandInfo& info) { return info.command == command; })
+      ->name;
+}
+
+// A name as Kubernetes gives them, so that it can be part of a path and of nothing else.
+bool IsObjectName(std::string_view name) {
+  const auto inner = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  };
+  const auto outer = [&](char c) { return inner(c) && c != '-' && c != '.'; };
+  return !name.empty() && name.size() <= 253 && outer(name.front()) && outer(name.back()) &&
+         std::all_of(name.begin(), name.end(), inner);
+}
+
+class Parser {
+ public:
+  explicit Parser(const std::vector<std::string>& arguments) : arguments_(arguments) {}
+
+  Result<CommandLine> Parse() {
+    while (next_ < arguments_.size()) {
+      const std::string& argument = arguments_[next_++];
+      if (argument.size() > 1 && argument[0] == '-') {
+        BIMETAL_TRY(Option(argument));
+      } else {
+        words_.push_back(argument);
+      }
+    }
+    BIMETAL_TRY(Words());
+    if (out_.command == Command::kHelp) return out_;
+    BIMETAL_TRY(CheckOptions());
+    return out_;
+  }
+
+ private:
+  Status Option(const std::string& argument) {
+    // --name=value, -n=value, -nvalue.
+    std::string name = argument;
+    std::optional<std::string> value;
+    if (argument.starts_with("--")) {
+      if (const std::size_t sign = argument.find('='); sign != std::string::npos) {
+        name = argument.substr(0, sign);
+        value = argument.substr(sign + 1);
+      }
+    } else if (argument.size() > 2) {
+      name = argument.substr(0, 2);
+      value = argument.substr(argument[2] == '=' ? 3 : 2);
+    }
+    if (name == "-h" || name == "--help") return Switch(name, value, &help_);
+    if (name == "--version") return Switch(name, value, &version_);
+    if (name == "-A" || name == "--all-namespaces") {
+      return Switch(name, value, &out_.all_namespaces);
+    }
+    if (name == "--kubeconfig") return Take(name, value, &out_.kubeconfig);
+    if (name == "--context") return Take(name, value, &out_.context);
+    if (name == "-n" || name == "--namespace") return Take(name, value, &out_.ns);
+    if (name == "-o" || name == "--output") return Take(name, value, &output_);
+    return Wrong("unknown option " + name);
+  }
+
+  static Status Switch(const std::string& name, const std::optional<std::string>& value,
+                       bool* out) {
+    if (value) return Wrong("option " + name + " takes no value");
+    *out = true;
+    return {};
+  }
+
+  Status Take(const std::string& name, const std::optional<std::string>& value, std::string* out) {
+    if (value) {
+      *out = *value;
+    } else if (next_ < arguments_.size()) {
+      *out = arguments_[next_++];
+    } else {
+      out->clear();
+    }
+    if (out->empty()) return Wrong("option " + name + " needs a value");
+    return {};
+  }
+
+  Status Words() {
+    if (version_ && words_.empty()) words_.emplace_back("version");
+    if (words_.empty()) {
+      if (!help_) return Wrong(std::string("no command given; ") + kKnown);
+      return {};
+    }
+    const auto command = CommandOf(words_[0]);
+    if (!command) return Wrong("unknown command \"" + words_[0] + "\"; " + kKnown);
+    if (help_) {
+      out_.topic = *command;
+      return {};
+    }
+    out_.command = *command;
+    if (*command == Command::kHelp && words_.size() == 2) {
+      const auto topic = CommandOf(words_[1]);
+      if (!topic) return Wrong("unknown command \"" + words_[1] + "\"; " + kKnown);
+      out_.topic = *topic;
+      return {};
+    }
+    if (*command == Command::kExplain) {
+      if (words_.size() < 2) return Wrong("explain needs the name of a job");
+      out_.job = words_[1];
+      if (!IsObjectName(out_.job)) return Wrong("\"" + out_.job + "\" cannot be a job's name");
+    }
+    const std::size_t wanted = *command == Command::kExplain ? 2 : 1;
+    if (words_.size() > wanted) return Wrong("unexpected argument \"" + words_[wanted] + "\"");
+    return {};
+  }
+
+  Status CheckOptions() {
+    const std::string name(NameOf(out_.command));
+    if (output_ == "json") {
+      out_.output = Output::kJson;
+    } else if (!output_.empty() && output_ != "table") {
+      return Wrong("unknown output \"" + output_ + "\"; use table or json");
+    }
+    if (out_.all_namespaces && out_.command != Command::kJobs) {
+      return Wrong(name + " takes no -A");
+    }
+    if (out_.all_namespaces && !out_.ns.empty()) {
+      return Wrong("-A and -n exclude each other; give one of them");
+    }
+    if (out_.ns.empty()) return {};
+    if (out_.command == Command::kNodes) {
+      return Wrong("nodes takes no -n: nodes belong to no namespace");
+    }
+    if (out_.command == Command::kVersion) return Wrong("version takes no -n");
+    if (!IsObjectName(out_.ns)) return Wrong("\"" + out_.ns + "\" cannot be a namespace");
+    return {};
+  }
+
+  const std::vector<std::string>& arguments_;
+  std::size_t next_ = 0;
+  std::vector<std::string> words_;
+  bool help_ = false;
+  bool version_ = false;
+  std::string output_;
+  CommandLine out_;
+};
+
+constexpr std::string_view kConnection =
+    R"(  --kubeconfig FILE       the cluster; else $KUBECONFIG, else ~/.kube/config, else the pod's own account
+  --context NAME          a context of that file; else its current one
+)";
+constexpr std::string_view kNamespace =
+    R"(  -n, --namespace NAME    else the context's namespace, else default
+)";
+constexpr std::string_view kOutput =
+    R"(  -o, --output FORMAT     table (default), or json: the objects as the API server gives them
+)";
+
+}  // namespace
+
+Result<CommandLine> ParseFlags(const std::vector<std::string>& arguments) {
+  return Parser(arguments).Parse();
+}
+
+std::string ProgramName(std::string_view argv0) {
+  const std::string_view file = argv0.substr(argv0.rfind('/') + 1);
+  return file == "kubectl-bimetal" ? "kubectl bimetal" : "bimetal";
+}
+
+std::string HelpText(Command topic, const std::string& program) {
+  std::string text;
+  switch (topic) {
+    case Command::kNodes:
+      text = "Shows every GPU node: whether jobs may use it, and why not.\n\nusage: " + program +
+             " nodes [options]\n\n";
+      return text.append(kConnection).append(kOutput);
+    case Command::kJobs:
+      text =
+          "Shows the GPU jobs of a namespace: where they are, what they hold and cost.\n\nusage: " +
+          program + " jobs [options]\n\n";
+      return text.append(kNamespace)
+          .append("  -A, --all-namespaces    the jobs of all namespaces\n")
+          .append(kOutput)
+          .append(kConnection);
+    case Command::kExplain:
+      text =
+          "Shows why a GPU job is where it is: what each variant lacks and what would help, its\n"
+          "place in the queue, its attempts and what they cost.\n\nusage: " +
+          program + " explain JOB [options]\n\n";
+      return text.append(kNamespace).append(kOutput).append(kConnection);
+    case Command::kVersion:
+      return "Shows the version of this program.\n\nusage: " + program +
+             " version [-o table|json]\n";
+    case Command::kHelp:
+      break;
+  }
+  return "Shows what Bimetal knows of a cluster's GPU nodes and jobs. It changes "
+         "nothing.\n\nusage: " +
+         program + " COMMAND [options]\n\n" +
+         R"(  nodes          every GPU node: whether jobs may use it, and why not
+  jobs           the GPU jobs of a namespace
+  explain JOB    why a job is where it is, and what would help
+  version        the version of this program
+  help COMMAND   the options of a command
+
+exit status: 0 success, 1 an error, 64 a wrong command line
+)";
+}
+
+}  // namespace bimetal::cli

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace bimetal::cli {
+
+enum class Command { kNodes, kJobs, kExplain, kVersion, kHelp };
+enum class Output { kTable, kJson };
+
+// The command line, parsed and checked. Empty strings: not given.
+struct CommandLine {
+  Command command = Command::kHelp;
+  // kHelp: the command that is asked about; kHelp itself for the program as a whole.
+  Command topic = Command::kHelp;
+  std::string kubeconfig{};
+  std::string context{};
+  std::string ns{};
+  bool all_namespaces = false;
+  Output output = Output::kTable;
+  // kExplain: the job's name.
+  std::string job{};
+};
+
+// `arguments` are without the program's name. Options stand before or behind the command, as
+// --option VALUE, --option=VALUE, -o VALUE or -oVALUE; the last of two wins.
+// Errors: kInvalid, a usage error; the message says what is wrong and what would be right.
+Result<CommandLine> ParseFlags(const std::vector<std::string>& arguments);
+
+// How the program is called, from argv[0]: "kubectl bimetal" for a file called kubectl-bimetal,
+// else "bimetal".
+std::string ProgramName(std::string_view argv0);
+
+// The usage text of `topic`.
+std::string HelpText(Command topic, const std::string& program);
+
+}  // namespace bimetal::cli
