@@ -24,7 +24,7 @@ constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 64;  // EX_USAGE of sysexits.h
 
 constexpr char kHelp[] =
-    R"(bimetal-agent: reports this node's GPUs to the operator and offers proven ones to the kubelet.
+    R"(bimetal-agent: reports a node's GPUs to the operator, offers proven ones to the kubelet.
 
 usage: bimetal-agent --config FILE
 
@@ -122,9 +122,10 @@ int Main(int argc, const char* const* argv) {
   }
   const char* node_name = std::getenv("NODE_NAME");
   if (node_name == nullptr || *node_name == '\0') {
-    std::fputs("bimetal-agent: environment variable NODE_NAME is not set; it must be the node's "
-               "name, from the pod's spec.nodeName\n",
-               stderr);
+    std::fputs(
+        "bimetal-agent: environment variable NODE_NAME is not set; it must be the node's "
+        "name, from the pod's spec.nodeName\n",
+        stderr);
     return kExitFailure;
   }
   return Run(*config, node_name);

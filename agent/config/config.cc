@@ -42,7 +42,8 @@ Status ReadMap(const YAML::Node& node, const std::string& path,
     while (reader != readers.end() && reader->first != key) ++reader;
     if (reader == readers.end()) {
       std::string known;
-      for (const auto& [name, unused] : readers) known += (known.empty() ? "" : ", ") + std::string(name);
+      for (const auto& [name, unused] : readers)
+        known += (known.empty() ? "" : ", ") + std::string(name);
       return Fail(ErrorCode::kInvalid, at + ": unknown key, known here: " + known);
     }
     BIMETAL_TRY(reader->second(entry.second, at));

@@ -132,8 +132,8 @@ api::Inventory ToApi(const Inventory& inventory) {
 std::vector<PluginDevice> OfferedDevices(const Inventory& inventory, Vendor vendor,
                                          const api::VendorOrder* order) {
   const std::string fingerprint = Fingerprint(inventory, vendor);
-  const bool proven = order != nullptr && !fingerprint.empty() &&
-                      order->open_fingerprint() == fingerprint;
+  const bool proven =
+      order != nullptr && !fingerprint.empty() && order->open_fingerprint() == fingerprint;
   std::vector<PluginDevice> out;
   for (const auto& device : inventory.devices) {
     if (device.vendor != vendor) continue;

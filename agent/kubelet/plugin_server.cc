@@ -185,8 +185,8 @@ class PluginServer::Impl {
 };
 
 Result<std::unique_ptr<PluginServer>> PluginServer::Start(PluginOptions options,
-                                                         std::vector<PluginDevice> devices,
-                                                         bool simulated) {
+                                                          std::vector<PluginDevice> devices,
+                                                          bool simulated) {
   const std::string path = options.folder + "/" + options.socket_name;
   if (options.folder.empty() || options.socket_name.empty() || path.size() > kMaxSocketPath) {
     return Fail(ErrorCode::kInvalid, "device plug-in socket " + path + ": not a path of at most " +
@@ -194,11 +194,11 @@ Result<std::unique_ptr<PluginServer>> PluginServer::Start(PluginOptions options,
   }
   const std::size_t slash = options.resource_name.find('/');
   if (slash == 0 || slash == std::string::npos || slash + 1 == options.resource_name.size()) {
-    return Fail(ErrorCode::kInvalid, "resource name \"" + options.resource_name +
-                                         "\": must be domain/name");
+    return Fail(ErrorCode::kInvalid,
+                "resource name \"" + options.resource_name + "\": must be domain/name");
   }
-  return std::unique_ptr<PluginServer>(new PluginServer(
-      std::make_unique<Impl>(std::move(options), std::move(devices), simulated)));
+  return std::unique_ptr<PluginServer>(
+      new PluginServer(std::make_unique<Impl>(std::move(options), std::move(devices), simulated)));
 }
 
 PluginServer::PluginServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

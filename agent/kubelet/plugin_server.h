@@ -24,9 +24,9 @@ struct PluginOptions {
 
 // How a plug-in stands with its kubelet.
 struct PluginStatus {
-  bool registered = false;     // with the kubelet whose socket is there now
-  int streams = 0;             // open ListAndWatch calls
-  std::string last_error;      // of the last attempt to serve or register; empty: it succeeded
+  bool registered = false;  // with the kubelet whose socket is there now
+  int streams = 0;          // open ListAndWatch calls
+  std::string last_error;   // of the last attempt to serve or register; empty: it succeeded
   bool operator==(const PluginStatus&) const = default;
 };
 

@@ -32,8 +32,9 @@ Result<std::string> ReadToken(const std::string& path) {
     text.pop_back();
   }
   // gRPC ends the process where a header holds anything else.
-  const bool legal = !text.empty() && text.size() <= 16384 &&
-                     std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7F; });
+  const bool legal =
+      !text.empty() && text.size() <= 16384 &&
+      std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7F; });
   if (!legal) return Fail(ErrorCode::kData, path + ": holds no token");
   return text;
 }
@@ -45,8 +46,8 @@ bool IsHostPort(std::string_view text) {
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   const std::string_view inner = bracketed ? host.substr(1, host.size() - 2) : host;
   const bool legal = std::all_of(inner.begin(), inner.end(), [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '-' || c == '.' || (bracketed && c == ':');
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '.' || (bracketed && c == ':');
   });
   unsigned port = 0;
   const char* const end = text.data() + text.size();

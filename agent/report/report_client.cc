@@ -207,9 +207,9 @@ class ReportClient::Impl {
       backoff_ = options_.first_backoff;
       not_before_ = Steady::now();
       const bool runs_wait = newest_.runs_size() > 0;
-      periodic_ = not_before_ + Span(runs_wait
-                                         ? std::min(options_.interval, options_.interval_with_runs)
-                                         : options_.interval);
+      periodic_ =
+          not_before_ + Span(runs_wait ? std::min(options_.interval, options_.interval_with_runs)
+                                       : options_.interval);
       stats_.last_error.clear();
       stats_.accepted = clock_.Monotonic();
       // An earlier process of ours was ahead: the wall clock went back since. Overtake it.
@@ -254,7 +254,7 @@ class ReportClient::Impl {
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  api::ReportNodeRequest newest_;          // all below guarded by mutex_
+  api::ReportNodeRequest newest_;  // all below guarded by mutex_
   bool have_report_ = false;
   bool changed_ = false;
   bool stopping_ = false;

@@ -26,10 +26,10 @@ struct ReportOptions {
 
 // How reporting goes.
 struct ReportStats {
-  std::int64_t failures = 0;                // since the start
-  std::optional<Millis> accepted;           // Clock::Monotonic of the last accepted report
-  std::string last_error;                   // empty: the last report was accepted
-  std::string target;                       // who was asked last
+  std::int64_t failures = 0;       // since the start
+  std::optional<Millis> accepted;  // Clock::Monotonic of the last accepted report
+  std::string last_error;          // empty: the last report was accepted
+  std::string target;              // who was asked last
 };
 
 // Keeps the operator informed: sends the newest report at once when it changes, again when nobody

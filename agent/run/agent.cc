@@ -66,8 +66,8 @@ class Agent::Impl {
         loop_(kQueue),
         file_(parts_.config.state_dir),
         state_(LoadOrNothing(file_, findings_)),
-        plugins_({parts_.config.device_plugin_dir, parts_.plugin_poll,
-                  parts_.plugin_stream_grace}) {}
+        plugins_(
+            {parts_.config.device_plugin_dir, parts_.plugin_poll, parts_.plugin_stream_grace}) {}
 
   Status Open();
   bool Stop();
@@ -132,7 +132,8 @@ Status Agent::Impl::Open() {
   hooks.accept = [this](const ReceivedRun& run, TimePoint began, TimePoint ended) {
     return HandOver(run, began, ended);
   };
-  BIMETAL_TRY_ASSIGN(verdicts_, VerdictServer::Start(std::move(verdicts), clock_, std::move(hooks)));
+  BIMETAL_TRY_ASSIGN(verdicts_,
+                     VerdictServer::Start(std::move(verdicts), clock_, std::move(hooks)));
 
   ReportOptions report;
   report.address = config.operator_endpoint.address;
@@ -140,8 +141,8 @@ Status Agent::Impl::Open() {
   report.ca_file = config.operator_endpoint.ca_file;
   report.token_file = config.operator_endpoint.token_file;
   report.interval = config.report_interval;
-  client_ = std::make_unique<ReportClient>(
-      std::move(report), clock_, [this](api::ReportNodeReply reply) {
+  client_ =
+      std::make_unique<ReportClient>(std::move(report), clock_, [this](api::ReportNodeReply reply) {
         loop_.Post([this, reply = std::move(reply)] { TakeReply(reply); });
       });
   enumerator_ = std::make_unique<Enumerator>(

@@ -31,8 +31,8 @@ struct AgentParts {
 // wait for the outside. Thread-safe.
 class Agent {
  public:
-  // Everything runs when it returns. `clock` and `metrics` must outlive it. Error: the socket cannot
-  // be opened.
+  // Everything runs when it returns. `clock` and `metrics` must outlive it. Error: the socket
+  // cannot be opened.
   static Result<std::unique_ptr<Agent>> Start(AgentParts parts, const Clock& clock,
                                               AgentMetrics& metrics);
   ~Agent();

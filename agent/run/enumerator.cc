@@ -42,7 +42,7 @@ struct Enumerator::Shared {
 
   std::mutex mutex;
   std::condition_variable changed;
-  bool stopping = false;             // all below guarded by mutex
+  bool stopping = false;  // all below guarded by mutex
   bool reporting = false;
   bool ended = false;
   std::optional<Millis> look_began;

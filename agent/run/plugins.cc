@@ -6,11 +6,12 @@
 
 namespace bimetal::agent {
 
-void Plugins::Apply(Vendor vendor, const api::VendorOrder* order,
-                    std::vector<PluginDevice> devices, bool simulated) {
+void Plugins::Apply(Vendor vendor, const api::VendorOrder* order, std::vector<PluginDevice> devices,
+                    bool simulated) {
   const std::string name(VendorName(vendor));
   if (order == nullptr || !order->serve_device_plugin()) {
-    if (running_.erase(vendor) > 0) Log(LogLevel::kInfo, "device plug-in ended", {{"vendor", name}});
+    if (running_.erase(vendor) > 0)
+      Log(LogLevel::kInfo, "device plug-in ended", {{"vendor", name}});
     return;
   }
   auto at = running_.find(vendor);

@@ -20,10 +20,9 @@ bool EraseIf(List& list, const Condition& condition) {
 }
 
 bool SameOrders(const api::ReportNodeReply& reply, const SavedState& saved) {
-  return std::equal(reply.orders().begin(), reply.orders().end(), saved.orders().begin(),
-                    saved.orders().end(), [](const auto& a, const auto& b) {
-                      return a.SerializeAsString() == b.SerializeAsString();
-                    });
+  return std::equal(
+      reply.orders().begin(), reply.orders().end(), saved.orders().begin(), saved.orders().end(),
+      [](const auto& a, const auto& b) { return a.SerializeAsString() == b.SerializeAsString(); });
 }
 
 }  // namespace
@@ -122,7 +121,9 @@ Status NodeState::AddRun(api::ValidationRun run, const std::string& claimed_fing
     return Fail(ErrorCode::kInvalid, "run " + run.run() + " was ordered for vendor " +
                                          expected->vendor() + ", not " + run.vendor());
   }
-  if (saved_.runs_size() >= static_cast<int>(kMaxRuns)) {
+  std::size_t bytes = run.ByteSizeLong();
+  for (const auto& kept : saved_.runs()) bytes += kept.ByteSizeLong();
+  if (saved_.runs_size() >= static_cast<int>(kMaxRuns) || bytes > kMaxRunBytes) {
     return Fail(ErrorCode::kTooManyRequests, "too many runs wait for the operator");
   }
   run.clear_fingerprint();
@@ -136,8 +137,16 @@ Status NodeState::AddRun(api::ValidationRun run, const std::string& claimed_fing
 }
 
 std::vector<api::ValidationRun> NodeState::RunsToReport() const {
-  const int n = std::min(saved_.runs_size(), kMaxRunsPerReport);
-  return {saved_.runs().begin(), saved_.runs().begin() + n};
+  std::vector<api::ValidationRun> out;
+  std::size_t bytes = 0;
+  for (const auto& run : saved_.runs()) {
+    bytes += run.ByteSizeLong();
+    if (out.size() == kMaxRunsPerReport) break;
+    // A single run is smaller than the bound, so that the oldest always goes.
+    if (!out.empty() && bytes > kMaxRunBytesPerReport) break;
+    out.push_back(run);
+  }
+  return out;
 }
 
 }  // namespace bimetal::agent

@@ -49,7 +49,8 @@ Status WriteWhole(int fd, std::string_view text, const std::string& path) {
 
 }  // namespace
 
-StateFile::StateFile(std::string folder) : folder_(std::move(folder)), path_(folder_ + "/agent.json") {}
+StateFile::StateFile(std::string folder)
+    : folder_(std::move(folder)), path_(folder_ + "/agent.json") {}
 
 Result<SavedState> StateFile::Load() const {
   const Descriptor file(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

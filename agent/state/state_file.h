@@ -8,7 +8,8 @@
 namespace bimetal::agent {
 
 // The file in which an agent keeps its SavedState, as JSON. It is replaced in one step and flushed
-// to the disk, so that a crash leaves the old or the new state, never half of one. One owner thread.
+// to the disk, so that a crash leaves the old or the new state, never half of one. One owner
+// thread.
 class StateFile {
  public:
   // `folder` is made where it is missing, when something is saved.

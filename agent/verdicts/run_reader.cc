@@ -87,7 +87,8 @@ Status RunReader::AddRun(const api::Line& line) {
 Status RunReader::AddVerdict(const api::Line& line) {
   if (!IsToken(line.check(), kMaxName)) return Bad("check: must be given");
   // Empty where no device could be had.
-  if (!line.device().empty() && !IsToken(line.device(), kMaxId)) return Bad("device: is no device id");
+  if (!line.device().empty() && !IsToken(line.device(), kMaxId))
+    return Bad("device: is no device id");
   if (!IsOneOf(kVerdicts, line.verdict())) {
     return Bad("verdict: must be Pass, Degraded, Fail, Inconclusive or NoProfile");
   }
@@ -105,6 +106,8 @@ Status RunReader::AddVerdict(const api::Line& line) {
   verdict->set_seed(line.seed());
   verdict->set_duration_ms(line.duration_ms());
   verdict->set_evidence(CleanText(line.evidence(), kMaxSentence));
+  bytes_ += verdict->ByteSizeLong();
+  if (bytes_ > kMaxRunBytes) return Bad("the run is larger than 1 MiB");
   return {};
 }
 

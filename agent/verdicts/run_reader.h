@@ -11,8 +11,8 @@ namespace bimetal::agent {
 
 // A complete run as a validation program told it.
 struct ReceivedRun {
-  api::ValidationRun run;    // without fingerprint and times
-  std::string fingerprint;   // that the program says it was started for; may be empty
+  api::ValidationRun run;   // without fingerprint and times
+  std::string fingerprint;  // that the program says it was started for; may be empty
 };
 
 // Puts the lines of a validation program together to a run: one `run` line, `verdict` lines, one
@@ -21,6 +21,8 @@ class RunReader {
  public:
   static constexpr std::size_t kMaxLine = 64UL * 1024UL;
   static constexpr int kMaxLines = 4096;
+  // Of a whole run, as it goes to the operator, whose messages end at 4 MiB.
+  static constexpr std::size_t kMaxRunBytes = 1024UL * 1024UL;
 
   // Takes one line, without its end. Error kInvalid names the line's number and what is wrong; the
   // reader is of no use afterwards.
@@ -37,6 +39,7 @@ class RunReader {
   Status AddDone(const api::Line& line);
 
   ReceivedRun received_;
+  std::size_t bytes_ = 0;
   int lines_ = 0;
   bool started_ = false;
   bool done_ = false;

@@ -207,8 +207,8 @@ Result<std::unique_ptr<VerdictServer>> VerdictServer::Start(VerdictServerOptions
                                                             const Clock& clock,
                                                             VerdictHooks hooks) {
   BIMETAL_TRY_ASSIGN(Descriptor listening, ListenUnix(options.path, kBacklog));
-  return std::unique_ptr<VerdictServer>(new VerdictServer(std::make_unique<Impl>(
-      std::move(options), clock, std::move(hooks), std::move(listening))));
+  return std::unique_ptr<VerdictServer>(new VerdictServer(
+      std::make_unique<Impl>(std::move(options), clock, std::move(hooks), std::move(listening))));
 }
 
 VerdictServer::VerdictServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

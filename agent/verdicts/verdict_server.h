@@ -11,7 +11,7 @@
 namespace bimetal::agent {
 
 struct VerdictServerOptions {
-  std::string path;  // of the Unix socket; its folder is made where it is missing
+  std::string path;               // of the Unix socket; its folder is made where it is missing
   Millis deadline = Seconds(30);  // for all lines of one connection
   // How long a complete run waits for the order that names it: the pod may be faster than the
   // operator's next reply. A client that gave up meanwhile frees its place at once.

@@ -48,10 +48,14 @@ Inventory TwoDevices() {
 
 std::string RunText(const std::string& run, const std::string& vendor = "amd") {
   return R"({"type":"run","run":")" + run + R"(","vendor":")" + vendor +
-         R"(","backend":"hip","level":"L1"})" "\n"
-         R"({"type":"verdict","check":"memory.pattern","device":")" + kFirst +
-         R"(","verdict":"Pass"})" "\n"
-         R"({"type":"done","passed":1})" "\n";
+         R"(","backend":"hip","level":"L1"})"
+         "\n"
+         R"({"type":"verdict","check":"memory.pattern","device":")" +
+         kFirst +
+         R"(","verdict":"Pass"})"
+         "\n"
+         R"({"type":"done","passed":1})"
+         "\n";
 }
 
 class AgentTest : public ::testing::Test {
@@ -240,6 +244,7 @@ TEST_F(AgentTest, RestartWhileTheOperatorIsAwayKeepsProvenDevicesOpen) {
   kubelet_.Restart();
   StartAgent();
   EXPECT_TRUE(kubelet_.WaitForHealth(kResource, kAllOpen));
+  EXPECT_EQ(kubelet_.resource(kResource).lists, 1);  // open in the very first list
 }
 
 TEST_F(AgentTest, NewBootWhileTheOperatorIsAwayShutsEveryDevice) {
@@ -285,8 +290,8 @@ TEST_F(AgentTest, OrderedRunReachesTheOperatorUntilItIsAcknowledged) {
   EXPECT_EQ(run.fingerprint(), Fingerprint(machine_->Read(), Vendor::kAmd));
   EXPECT_EQ(run.verdicts(0).verdict(), "Pass");
   Acknowledge("pod-1");
-  EXPECT_TRUE(operator_->WaitForCall(
-      [](const FakeCall& call) { return call.request.runs_size() == 0; }));
+  EXPECT_TRUE(
+      operator_->WaitForCall([](const FakeCall& call) { return call.request.runs_size() == 0; }));
 }
 
 TEST_F(AgentTest, UndeliveredRunSurvivesARestart) {
@@ -323,8 +328,8 @@ TEST_F(AgentTest, RunDuringWhichTheMachineChangedHasNoFingerprint) {
     return call.request.inventory().stacks(0).fingerprint() == changed;
   }));
   ASSERT_EQ(AskSocket(folder_ / "agent.sock", RunText("pod-1")), "{\"ok\":true}\n");
-  ASSERT_TRUE(operator_->WaitForCall(
-      [](const FakeCall& call) { return call.request.runs_size() == 1; }));
+  ASSERT_TRUE(
+      operator_->WaitForCall([](const FakeCall& call) { return call.request.runs_size() == 1; }));
   EXPECT_EQ(operator_->calls().back().request.runs(0).fingerprint(), "");
 }
 

@@ -10,8 +10,8 @@ namespace bimetal::agent {
 
 // One resource as a kubelet sees it.
 struct FakeResource {
-  int registrations = 0;  // of this kubelet's life
-  int lists = 0;          // messages of ListAndWatch
+  int registrations = 0;                      // of this kubelet's life
+  int lists = 0;                              // messages of ListAndWatch
   std::map<std::string, std::string> health;  // by device id
 };
 

@@ -13,9 +13,9 @@ namespace bimetal::agent {
 
 // What a fake operator answers.
 struct FakeAnswer {
-  int code = 0;             // a grpc::StatusCode; 0: OK
+  int code = 0;  // a grpc::StatusCode; 0: OK
   std::string message;
-  std::string leader;       // trailing metadata "bimetal-leader", where not empty
+  std::string leader;  // trailing metadata "bimetal-leader", where not empty
   api::ReportNodeReply reply;
 };
 

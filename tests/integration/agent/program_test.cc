@@ -103,11 +103,11 @@ class ProgramTest : public ::testing::Test {
   std::string WriteConfig(const std::string& address) {
     const std::string file = folder_ / "agent.yaml";
     WriteFile(file, "operator: {address: '" + address + "', tlsServerName: " + kName +
-                        ", caFile: " + (folder_ / "ca.crt") + ", tokenFile: " +
-                        (folder_ / "token") + "}\nroot: " + (folder_ / "host") +
-                        "\nstateDir: " + (folder_ / "state") + "\nsocket: " +
-                        (folder_ / "agent.sock") + "\nkubelet: {devicePluginDir: " +
-                        (folder_ / "device-plugins") +
+                        ", caFile: " + (folder_ / "ca.crt") +
+                        ", tokenFile: " + (folder_ / "token") + "}\nroot: " + (folder_ / "host") +
+                        "\nstateDir: " + (folder_ / "state") +
+                        "\nsocket: " + (folder_ / "agent.sock") +
+                        "\nkubelet: {devicePluginDir: " + (folder_ / "device-plugins") +
                         "}\nreport: {interval: 1s, enumerateInterval: 1s}\n"
                         "metrics: {listen: '127.0.0.1:0'}\n");
     return file;

@@ -49,8 +49,7 @@ class ReportClientTest : public ::testing::Test {
     return made;
   }
 
-  std::unique_ptr<ReportClient> Connect(const std::string& address,
-                                        Millis interval = Minutes(10)) {
+  std::unique_ptr<ReportClient> Connect(const std::string& address, Millis interval = Minutes(10)) {
     ReportOptions options;
     options.address = address;
     options.tls_server_name = kName;
@@ -59,9 +58,8 @@ class ReportClientTest : public ::testing::Test {
     options.interval = interval;
     options.first_backoff = Millis{10};
     options.max_backoff = Millis{100};
-    return std::make_unique<ReportClient>(options, clock_, [this](api::ReportNodeReply) {
-      ++replies_;
-    });
+    return std::make_unique<ReportClient>(options, clock_,
+                                          [this](api::ReportNodeReply) { ++replies_; });
   }
 
   static api::ReportNodeRequest Report(const std::string& boot_id) {

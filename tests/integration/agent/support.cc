@@ -84,7 +84,8 @@ Certificates MakeCertificates(const std::string& folder, const std::string& name
         "-keyout tls.key -out tls.csr -subj /CN=" + name +
         " && openssl x509 -req -in tls.csr -CA ca.crt -CAkey ca.key -CAcreateserial"
         " -days 2 -extfile san -out tls.crt");
-  return {ReadFile(folder + "/ca.crt"), ReadFile(folder + "/tls.crt"), ReadFile(folder + "/tls.key")};
+  return {ReadFile(folder + "/ca.crt"), ReadFile(folder + "/tls.crt"),
+          ReadFile(folder + "/tls.key")};
 }
 
 std::string AskSocket(const std::string& path, const std::string& text) {

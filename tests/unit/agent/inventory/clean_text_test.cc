@@ -15,8 +15,8 @@ TEST(CleanTextTest, ValidTextStays) {
 TEST(CleanTextTest, ControlBytesAndBrokenUtf8BecomeQuestionMarks) {
   EXPECT_EQ(CleanText(std::string("a\0b\n\x7f", 5), 100), "a?b??");
   EXPECT_EQ(CleanText("\xC3", 100), "?");
-  EXPECT_EQ(CleanText("\xC0\x80", 100), "??");          // overlong
-  EXPECT_EQ(CleanText("\xED\xA0\x80", 100), "???");     // surrogate
+  EXPECT_EQ(CleanText("\xC0\x80", 100), "??");            // overlong
+  EXPECT_EQ(CleanText("\xED\xA0\x80", 100), "???");       // surrogate
   EXPECT_EQ(CleanText("\xF5\x80\x80\x80", 100), "????");  // beyond Unicode
 }
 

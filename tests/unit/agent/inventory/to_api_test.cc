@@ -129,7 +129,8 @@ TEST(ToApiTest, WhatTheOperatorWouldRefuseIsCleanedOrCut) {
   inventory.devices[0].serial = Reading<std::string>::Of("12 34");
   inventory.devices[0].memory_bytes = Reading<std::int64_t>::Of(-1);
   for (int i = 0; i < 1000; ++i) {
-    inventory.findings.push_back({"Xid", Severity::kError, "", "line\n" + std::to_string(i), "", ""});
+    inventory.findings.push_back(
+        {"Xid", Severity::kError, "", "line\n" + std::to_string(i), "", ""});
   }
   const auto out = ToApi(inventory);
   EXPECT_EQ(out.devices(0).model().size(), 128U);

@@ -141,5 +141,18 @@ TEST(NodeStateTest, KeptRunsAndRunsOfOneReportAreBounded) {
   EXPECT_EQ(state.RunsToReport().size(), std::size_t{NodeState::kMaxRunsPerReport});
 }
 
+TEST(NodeStateTest, RunsAreBoundedInBytesToo) {
+  auto state = InBoot("b1");
+  const auto add = [&](const std::string& id) {
+    state.Apply(Reply(id), kNow);
+    auto run = RunOf(id);
+    run.add_verdicts()->set_evidence(std::string(900'000, 'x'));
+    return state.AddRun(run, "");
+  };
+  for (const char* id : {"r1", "r2", "r3", "r4"}) ASSERT_TRUE(add(id));
+  EXPECT_EQ(add("r5").error().code, ErrorCode::kTooManyRequests);
+  EXPECT_EQ(state.RunsToReport().size(), 2U);
+}
+
 }  // namespace
 }  // namespace bimetal::agent

@@ -55,7 +55,7 @@ TEST(RunReaderTest, RunWithoutABackEndIsTakenWithItsInconclusiveVerdicts) {
   ASSERT_TRUE(reader.AddLine(
       R"({"type":"run","run":"u-1","vendor":"nvidia","backend":"none","level":"L1"})"));
   ASSERT_TRUE(reader.AddLine(
-      R"({"type":"verdict","check":"c","device":"","verdict":"Inconclusive","evidence":"no GPU"})"));
+      R"({"type":"verdict","check":"c","device":"","verdict":"Inconclusive","evidence":"none"})"));
   ASSERT_TRUE(reader.AddLine(R"({"type":"done","inconclusive":1})"));
   EXPECT_EQ(reader.received().run.backend(), "cuda");
 }
@@ -73,7 +73,8 @@ TEST(RunReaderTest, BadLinesAreRefusedWithNumberAndField) {
   EXPECT_THAT(Feed({kRun, R"({"type":"verdict","check":"c","device":"d","verdict":"Maybe"})"}),
               HasSubstr("verdict: must be"));
   EXPECT_THAT(
-      Feed({kRun, R"({"type":"verdict","check":"c","device":"d","verdict":"Pass","durationMs":-1})"}),
+      Feed({kRun,
+            R"({"type":"verdict","check":"c","device":"d","verdict":"Pass","durationMs":-1})"}),
       HasSubstr("durationMs"));
   EXPECT_THAT(Feed({kRun, kPass, kDone, kPass}), HasSubstr("comes after done"));
 }
@@ -91,6 +92,18 @@ TEST(RunReaderTest, LinesAreBoundedInLengthAndNumber) {
   for (int i = 0; i < RunReader::kMaxLines && last; ++i) last = reader.AddLine(kPass);
   ASSERT_FALSE(last);
   EXPECT_THAT(last.error().message, HasSubstr("more than 4096 lines"));
+}
+
+TEST(RunReaderTest, RunIsBoundedInBytes) {
+  const std::string big =
+      R"({"type":"verdict","check":"c","device":"d","verdict":"Pass","evidence":")" +
+      std::string(1000, 'x') + "\"}";
+  RunReader reader;
+  ASSERT_TRUE(reader.AddLine(kRun));
+  Status last;
+  for (int i = 0; i < 2000 && last; ++i) last = reader.AddLine(big);
+  ASSERT_FALSE(last);
+  EXPECT_THAT(last.error().message, HasSubstr("larger than 1 MiB"));
 }
 
 TEST(RunReaderTest, DeepNestingIsRefused) {

@@ -24,13 +24,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kRun[] =
-    R"({"type":"run","run":"u-1","vendor":"amd","backend":"hip","level":"L1"})"
-    "\n"
-    R"({"type":"verdict","check":"c","device":"d","verdict":"Pass"})"
-    "\n"
-    R"({"type":"done","passed":1})"
-    "\n";
+constexpr char kRun[] = R"({"type":"run","run":"u-1","vendor":"amd","backend":"hip","level":"L1"})"
+                        "\n"
+                        R"({"type":"verdict","check":"c","device":"d","verdict":"Pass"})"
+                        "\n"
+                        R"({"type":"done","passed":1})"
+                        "\n";
 
 // A client's end of a connection.
 class Client {
