@@ -312,6 +312,7 @@ TEST_F(AgentTest, RunThatIsNotOrderedOrOfAnotherVendorIsRefused) {
   order_wait_ = Millis{300};
   Order([](api::VendorOrder& order) { order.set_expected_run("pod-1"); });
   StartAgent();
+  ASSERT_TRUE(kubelet_.WaitForHealth(kResource, kAllShut));  // the order has come
   EXPECT_THAT(AskSocket(folder_ / "agent.sock", RunText("pod-9")), HasSubstr("unknown run pod-9"));
   EXPECT_THAT(AskSocket(folder_ / "agent.sock", RunText("pod-1", "nvidia")),
               HasSubstr("ordered for vendor amd, not nvidia"));
