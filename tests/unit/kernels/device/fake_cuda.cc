@@ -44,7 +44,9 @@ CuResult cuDeviceGetPCIBusId(char* id, int len, int device) {
   return 0;
 }
 CuResult cuDeviceGetAttribute(int* value, int attribute, int) {
-  *value = attribute == cuda::kAttributeMultiprocessorCount ? fake_state.units : 9;
+  *value = attribute == cuda::kAttributeMultiprocessorCount
+               ? fake_state.units + fake_state.idle_units
+               : 9;
   if (attribute == cuda::kAttributeComputeCapabilityMinor) *value = 0;
   return 0;
 }

@@ -11,6 +11,7 @@
 struct FakeState {
   int devices = 2;
   int units = 4;
+  int idle_units = 0;  // more that the device says it has and that never get work
   std::size_t free_bytes = 4u << 20;
   int alloc_error = 0;
   int load_error = 0;

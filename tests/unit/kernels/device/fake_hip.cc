@@ -30,7 +30,9 @@ HipError hipDeviceGetPCIBusId(char* id, int len, int device) {
   std::snprintf(id, static_cast<std::size_t>(len), "0000:%02x:00.0", device + 5);
   return 0;
 }
-HipError hipDeviceGetAttribute(int* value, int, int) { return *value = fake_state.units, 0; }
+HipError hipDeviceGetAttribute(int* value, int, int) {
+  return *value = fake_state.units + fake_state.idle_units, 0;
+}
 HipError hipDeviceTotalMem(std::size_t* bytes, int) { return *bytes = 8u << 20, 0; }
 HipError hipGetDevicePropertiesR0600(void* properties, int) {
   // As ROCm 6 lays it out: the name at 0, the architecture at 1160.

@@ -100,6 +100,13 @@ TEST_P(VendorBackendTest, WrongUnitFailsByName) {
   EXPECT_THAT(result.evidence, HasSubstr("unit 3: "));
 }
 
+TEST_P(VendorBackendTest, UnitThatNeverGetsWorkIsInconclusive) {
+  state_->idle_units = 1;
+  const CheckResult result = RunComputeChecksum(*OpenSecond(), Request());
+  EXPECT_EQ(result.verdict, VerdictKind::kInconclusive);
+  EXPECT_EQ(result.evidence, "4 of 5 compute units ran in 12 launches");
+}
+
 TEST_P(VendorBackendTest, UncorrectableMemoryErrorOfTheDriverFails) {
   const auto device = OpenSecond();
   state_->wait_error = 214;
