@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t kQueueCapacity = 20'000;
 constexpr int kWriterThreads = 16;
 constexpr Millis kTick = Seconds(1);
+constexpr Millis kRefresh = Minutes(1);
 constexpr Millis kReportDeadline = Seconds(5);
 constexpr Millis kStuck = Seconds(30);
 
@@ -308,6 +309,12 @@ void App::ArmTimer() {
 void App::Tick() {
   last_tick_ms_ = clock_.Monotonic().v;
   if (deciding_) {
+    // Queue positions are refreshed once a minute even if nothing happens.
+    if (clock_.Monotonic() >= next_refresh_) {
+      next_refresh_ = clock_.Monotonic() + kRefresh;
+      schedule_wanted_ = true;
+      loop_.RequestStep();
+    }
     fleet_.Reconcile();
     recount_.Tick();
     auto sample = fleet_.Sample(true);
