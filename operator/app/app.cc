@@ -180,6 +180,7 @@ void App::WatchAll() {
     if (same) return;  // an echo of our own status
     store_.resources = Store::DefaultResources();
     for (const auto& p : PoolsOf(store_)) store_.resources[p.resource_name] = p.vendor;
+    for (auto& [key, pod] : store_.pods) CountDevices(pod, store_.resources);
     fleet_changed();
   });
   Watch<api::GPUQueue>("gpuqueues", [this](const api::GPUQueue& queue, bool gone) {

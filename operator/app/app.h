@@ -74,7 +74,7 @@ class App {
   std::atomic<bool> deciding_{false};
   std::atomic<std::int64_t> last_tick_ms_{0};
   bool schedule_wanted_ = false;
-  Millis next_refresh_;  // monotonic
+  Millis next_refresh_;          // monotonic
   std::optional<Millis> timer_;  // armed for this monotonic time
 };
 

@@ -76,7 +76,6 @@ AttemptView JudgeAttempt(const AttemptFacts& facts, const AttemptOptions& option
     return End(view, AttemptEnd::kCompleted, "Completed",
                "all " + std::to_string(wanted) + " pods succeeded");
   }
-  if (failed != nullptr) return End(view, AttemptEnd::kFailed, "PodFailed", Describe(*failed));
   if (lost != nullptr) {
     return End(view, AttemptEnd::kDisrupted, "NodeLost",
                "node " + lost->holds.node.value + " under pod " + lost->holds.name + " is lost");
@@ -86,6 +85,10 @@ AttemptView JudgeAttempt(const AttemptFacts& facts, const AttemptOptions& option
   if (deleted != nullptr) {
     return End(view, AttemptEnd::kDisrupted, "PodLost",
                "pod " + deleted->holds.name + " is being deleted; the gang restarts as one");
+  }
+  // After the disruptions: what the loss of a peer made a program do is not the program's fault.
+  if (failed != nullptr) {
+    return End(view, AttemptEnd::kFailed, "PodFailed", Describe(*failed));
   }
   const std::int64_t seen = live + succeeded + static_cast<std::int64_t>(facts.requested.size());
   const std::int64_t finished_and_gone = facts.finished_and_gone;

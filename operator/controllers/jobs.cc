@@ -13,6 +13,7 @@ constexpr Millis kFailurePause = Seconds(5);
 constexpr Millis kSetbackPause = Seconds(5);
 constexpr Millis kDisruptionPause = Seconds(1);
 constexpr Millis kLongestPause = Minutes(5);
+constexpr Millis kUnseen = Seconds(60);
 
 bool IsFinal(const api::GPUJobStatus& status) {
   return status.state() == "Completed" || status.state() == "Failed";
@@ -87,7 +88,10 @@ void JobController::OnJobDeleted(const api::GPUJob& job) {
 
 void JobController::OnPod(const PodRecord& pod, bool gone) {
   const ObjectKey key{pod.holds.name_space, pod.holds.name};
-  if (gone) deleting_.erase(key);
+  if (gone) {
+    deleting_.erase({pod.holds.uid.value, false});
+    deleting_.erase({pod.holds.uid.value, true});
+  }
   if (!pod.holds.of_job) {
     changed_();  // a foreign pod holds or frees something
     return;
@@ -98,6 +102,7 @@ void JobController::OnPod(const PodRecord& pod, bool gone) {
   if (it == records_.end()) return;
   Record& record = it->second;
   record.assumed.erase(pod.holds.name);
+  record.created.erase(pod.holds.name);
   if (pod.holds.of_job->attempt == record.status.attempt()) {
     record.timeline.See(pod, clock_.Now(), started_);
     if (gone) record.timeline.Gone(pod.holds.name, clock_.Now());
@@ -146,7 +151,8 @@ void JobController::DeleteLivePods(const Record& record, bool older_attempts_onl
           *node->second.not_ready_since + options_.attempt.node_lost_after <= clock_.Now()));
     const ObjectKey key{pod->holds.name_space, pod->holds.name};
     if (pod->deleting && !lost) continue;
-    if (!deleting_.insert(key).second) continue;
+    // Once in peace, and once by force where its node turns out to be lost.
+    if (!deleting_.insert({pod->holds.uid.value, lost}).second) continue;
     Write write{"delete", "pods", key.first, key.second, "", {}, {}};
     kube::DeleteOptions options{
         .uid = pod->holds.uid.value, .grace_seconds = {}, .propagation = ""};
@@ -156,9 +162,10 @@ void JobController::DeleteLivePods(const Record& record, bool older_attempts_onl
       if (!status && status.error().code == ErrorCode::kNotFound) return {};
       return status;
     };
-    write.done = [this, key, uid = record.object.metadata().uid()](const Status& status) {
+    write.done = [this, key, pod_uid = pod->holds.uid.value, lost,
+                  uid = record.object.metadata().uid()](const Status& status) {
       if (status) return;
-      deleting_.erase(key);  // so that it is asked for again
+      deleting_.erase({pod_uid, lost});  // so that it is asked for again
       Log(LogLevel::kWarning, "pod could not be deleted",
           {{"pod", key.first + "/" + key.second}, {"error", status.error().message}});
       touched_.insert(uid);
@@ -194,6 +201,8 @@ void JobController::Reconcile() {
 void JobController::Follow(const std::string& uid, Record& record) {
   record.wake.reset();
   if (IsFinal(record.status)) {
+    // A pod whose create was still under way when the end came.
+    if (record.status.state() == "Failed") DeleteLivePods(record, false);
     WriteStatus(record);
     return;
   }
@@ -210,8 +219,11 @@ void JobController::Follow(const std::string& uid, Record& record) {
       priority = it->second;
     }
   }
-  record.job = core::JobFromApi(record.object, priority);
-  if (record.job && !known) record.job = tl::unexpected<Error>(known.error());
+  auto job = core::JobFromApi(record.object, priority);
+  if (job && !known) job = tl::unexpected<Error>(known.error());
+  // What was admitted goes on as it was: a PriorityClass that vanished is no reason to end a gang.
+  const bool under_way = record.job && (Active(record) || HasLivePods(record));
+  if (job || !under_way) record.job = std::move(job);
   record.status.set_observed_generation(record.object.metadata().generation());
   if (!record.job) {
     record.status.set_state("Pending");
@@ -223,13 +235,29 @@ void JobController::Follow(const std::string& uid, Record& record) {
     WriteStatus(record);
     return;
   }
+  ForgetUnseen(record);
   Adopt(record);
   DeleteLivePods(record, true);
   if (Active(record)) FollowAttempt(record);
+  // Before a pause forgets where the attempt ran.
+  Bill(record);
   if (!Active(record)) FollowPause(record);
-  Bill(record, IsFinal(record.status));
   WriteStatus(record);
   static_cast<void>(uid);
+}
+
+// A pod that was made and is still not seen after this long was deleted before the watch showed it.
+void JobController::ForgetUnseen(Record& record) {
+  const TimePoint now = clock_.Now();
+  for (auto it = record.created.begin(); it != record.created.end();) {
+    if (it->second + kUnseen <= now) {
+      record.assumed.erase(it->first);
+      it = record.created.erase(it);
+    } else {
+      Wake(record, it->second + kUnseen);
+      ++it;
+    }
+  }
 }
 
 // Pods of a later attempt than the status knows of: the operator ended between making them and
@@ -272,6 +300,7 @@ void JobController::Adopt(Record& record) {
   for (const auto& node : nodes) {
     if (assignment->nodes_size() < 64) assignment->add_nodes(node);
   }
+  FoldAttempts(&record.status);
   auto* row = record.status.add_attempts();
   row->set_number(latest);
   row->set_variant(newest->variant);
@@ -354,7 +383,7 @@ void JobController::EndAttempt(Record& record, AttemptEnd end, const std::string
        {"attempt", record.status.attempt()},
        {"outcome", OutcomeName(end)},
        {"reason", reason}});
-  Bill(record, true);
+  Bill(record);
   if (auto* row = CurrentRow(record.status)) {
     row->set_end_time(FormatTime(now));
     row->set_outcome(reason == "Suspended" ? "Suspended" : std::string(OutcomeName(end)));
@@ -362,7 +391,6 @@ void JobController::EndAttempt(Record& record, AttemptEnd end, const std::string
   }
   SetCondition(record.status.mutable_conditions(), "PodsReady", "False", reason, message,
                record.status.observed_generation(), now);
-  record.assumed.clear();
   changed_();
   if (end == AttemptEnd::kCompleted) {
     Finish(record, "Completed", "Completed", message);
@@ -433,7 +461,7 @@ void JobController::FollowPause(Record& record) {
 void JobController::Finish(Record& record, const std::string& state, const std::string& reason,
                            const std::string& message) {
   const TimePoint now = clock_.Now();
-  Bill(record, true);
+  Bill(record);
   record.status.set_state(state);
   record.status.set_reason(reason);
   record.status.set_message(Cut(message, 4096));
@@ -441,15 +469,16 @@ void JobController::Finish(Record& record, const std::string& state, const std::
   record.status.clear_queue_position();
   SetCondition(record.status.mutable_conditions(), state == "Completed" ? "Complete" : "Failed",
                "True", reason, message, record.status.observed_generation(), now);
-  Bill(record, true);
+  Bill(record);
   changed_();
 }
 
 // The current attempt's row and the totals, from its timeline. Calling it again changes nothing
 // once every pod has ended.
-void JobController::Bill(Record& record, bool final_bill) {
+void JobController::Bill(Record& record) {
   auto* row = CurrentRow(record.status);
   if (row == nullptr || record.timeline.empty() || !record.job) return;
+  if (record.status.assignment().pool().empty()) return;  // of an attempt that is over
   const core::Variant* variant = nullptr;
   for (const auto& v : record.job->variants) {
     if (v.name == row->variant()) variant = &v;
@@ -480,6 +509,12 @@ void JobController::Bill(Record& record, bool final_bill) {
     }
   }
   const auto bill = core::cost::PriceIntervals(intervals, book ? &*book : nullptr);
+  if (bill.device_ms < row->device_milliseconds()) {
+    // Pods of this attempt are gone that an earlier operator had seen: what it wrote stays.
+    record.status.mutable_usage()->set_message(
+        "pods vanished while the operator was away; their device time is that of the last report");
+    return;
+  }
   if (missing.empty() && !bill.missing.empty()) missing = bill.missing.front();
 
   auto& usage = *record.status.mutable_usage();
@@ -508,14 +543,10 @@ void JobController::Bill(Record& record, bool final_bill) {
     usage.set_message(Cut(missing, 1024));
   } else {
     if (book) usage.set_currency(book->currency);
-    usage.set_basis(final_bill && IsFinal(record.status) ? "Final" : "Running");
+    usage.set_basis(IsFinal(record.status) ? "Final" : "Running");
     usage.set_cost(core::cost::FormatMoney(NanoCurrency{usage.nano_cost()}) + " " +
                    usage.currency());
     usage.clear_message();
-  }
-  if (record.lost_history) {
-    usage.set_message(
-        "pods vanished while the operator was away; their device time is not in the figures");
   }
 }
 

@@ -74,17 +74,19 @@ class JobController {
     std::optional<TimePoint> wake;
     int setbacks = 0;                          // in a row, for the pauses
     std::map<std::string, core::Pod> assumed;  // by pod name: asked for, not seen yet
+    std::map<std::string, TimePoint> created;  // assumed pods whose create has succeeded
     std::string create_error;
     Timeline timeline;               // of the current attempt
     std::set<std::string> finished;  // pods of the current attempt that succeeded
     // Members that the status counts as succeeded and that were gone when we started.
     std::optional<int> finished_before_us;
     bool service_made = false;
-    bool lost_history = false;  // pods of the current attempt vanished while nobody watched
   };
 
   void Follow(const std::string& uid, Record& record);
+  void ForgetUnseen(Record& record);
   void Adopt(Record& record);
+  static void FoldAttempts(api::GPUJobStatus* status);
   void FollowAttempt(Record& record);
   static int FinishedAndGone(Record& record, const std::vector<const PodRecord*>& pods);
   void EndAttempt(Record& record, AttemptEnd end, const std::string& reason,
@@ -92,7 +94,7 @@ class JobController {
   void FollowPause(Record& record);
   void Finish(Record& record, const std::string& state, const std::string& reason,
               const std::string& message);
-  void Bill(Record& record, bool final_bill);
+  void Bill(Record& record);
   void DeleteLivePods(const Record& record, bool older_attempts_only);
   std::vector<const PodRecord*> PodsOf(const Record& record, bool current_attempt) const;
   bool HasLivePods(const Record& record) const;
@@ -116,7 +118,8 @@ class JobController {
   bool started_ = false;
   std::map<std::string, Record> records_;  // by uid
   std::set<std::string> touched_;
-  std::set<ObjectKey> deleting_;  // pods whose deletion we have asked for
+  // Deletions that were asked for: uid of the pod, and whether by force.
+  std::set<std::pair<std::string, bool>> deleting_;  // pods whose deletion we have asked for
 };
 
 }  // namespace bimetal::op

@@ -57,6 +57,10 @@ bool JobController::WantsPlace(const Record& record) const {
          !HasLivePods(record) && !(record.not_before && clock_.Now() < *record.not_before);
 }
 
+void JobController::FoldAttempts(api::GPUJobStatus* status) {
+  while (status->attempts_size() >= kAttemptsKept) FoldOldestAttempt(status);
+}
+
 std::vector<core::Pod> JobController::AssumedPods() const {
   std::vector<core::Pod> out;
   for (const auto& [uid, record] : records_) {
@@ -136,7 +140,7 @@ void JobController::Assign(Record& record, const core::queue::Assignment& assign
   place->set_devices(static_cast<int>(assignment.devices));
   std::set<std::string> nodes;
   for (const auto& pod : assignment.pods) nodes.insert(pod.node.value);
-  if (status.attempts_size() == kAttemptsKept) FoldOldestAttempt(&status);
+  FoldAttempts(&status);
   auto* row = status.add_attempts();
   row->set_number(status.attempt());
   row->set_variant(variant.name);
@@ -149,6 +153,7 @@ void JobController::Assign(Record& record, const core::queue::Assignment& assign
   SetCondition(status.mutable_conditions(), "Placed", "True", "Placed", status.message(),
                status.observed_generation(), now);
   record.timeline = {};
+  record.create_error.clear();
   record.finished.clear();
   record.finished_before_us = 0;
   record.not_before.reset();
@@ -180,7 +185,7 @@ void JobController::CreateService(Record& record) {
     const auto it = records_.find(uid);
     if (status || it == records_.end()) return;
     it->second.service_made = false;
-    it->second.create_error = status.error().message;
+    if (Active(it->second)) it->second.create_error = status.error().message;
     touched_.insert(uid);
   };
   writes_.Submit(std::move(write));
@@ -225,9 +230,18 @@ void JobController::CreatePods(Record& record, const core::queue::Assignment& as
     write.done = [this, uid = job.uid.value, name = assumed.name,
                   attempt = gang.attempt](const Status& status) {
       const auto it = records_.find(uid);
-      if (status || it == records_.end() || it->second.status.attempt() != attempt) return;
-      it->second.assumed.erase(name);
-      it->second.create_error = "pod " + name + " could not be created: " + status.error().message;
+      if (it == records_.end()) return;
+      Record& target = it->second;
+      if (status) {
+        // The watch shows it now, or it was deleted in a gap of the watch and never will be seen.
+        if (target.assumed.contains(name)) target.created[name] = clock_.Now();
+        touched_.insert(uid);
+        return;
+      }
+      target.assumed.erase(name);
+      if (Active(target) && target.status.attempt() == attempt) {
+        target.create_error = "pod " + name + " could not be created: " + status.error().message;
+      }
       touched_.insert(uid);
     };
     writes_.Submit(std::move(write));

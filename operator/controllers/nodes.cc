@@ -17,6 +17,7 @@ using core::admission::Decision;
 using core::admission::Phase;
 
 constexpr std::size_t kOldBoots = 8;
+constexpr Millis kRetry = Seconds(5);  // after a write that failed
 
 core::admission::DeviceHealth HealthOf(api::Health health) {
   switch (health) {
@@ -159,14 +160,25 @@ api::ReportNodeReply NodeController::OnReport(const api::ReportNodeRequest& requ
       DecideNode(name);
     }
   }
+  return ReplyTo(request);
+}
+
+api::ReportNodeReply NodeController::ReplyTo(const api::ReportNodeRequest& request) {
+  const std::string& name = request.node_name();
   api::ReportNodeReply reply;
+  const auto found = states_.find(name);
+  if (found == states_.end()) {  // a node without GPUs is not remembered
+    reply.set_accepted_seq(request.seq());
+    return reply;
+  }
+  NodeState& state = found->second;
   reply.set_accepted_seq(state.seq);
   for (const auto& run : request.runs()) {
     if (!state.unacknowledged.contains(run.run())) reply.add_acknowledged_runs(run.run());
   }
   const auto pools = PoolsOf(store_);
   const auto node = store_.nodes.find(name);
-  for (const auto& [vendor, vendor_state] : state.vendors) {
+  for (auto& [vendor, vendor_state] : state.vendors) {
     auto* order = reply.add_orders();
     order->set_vendor(std::string(core::VendorName(vendor)));
     const core::Pool* pool =
@@ -183,8 +195,7 @@ api::ReportNodeReply NodeController::OnReport(const api::ReportNodeRequest& requ
       for (const auto& device : vendor_state.decision->open) order->add_open_devices(device.value);
     }
     if (vendor_state.pending) order->set_expected_run(vendor_state.pending->uid);
-    if (const auto pod = FindRunPod(name, vendor, states_[name].vendors[vendor]);
-        pod && !pod->ended) {
+    if (const auto pod = FindRunPod(name, vendor, vendor_state); pod && !pod->ended) {
       order->set_expected_run(pod->id);
     }
   }
@@ -396,6 +407,10 @@ void NodeController::DeletePod(const ObjectKey& key, const std::string& uid) {
 }
 
 void NodeController::DecideNode(const std::string& name) {
+  if (!store_.nodes.contains(name) && !store_.gpu_nodes.contains(name)) {
+    states_.erase(name);  // gone, and its GPUNode was deleted by somebody: nothing is left to say
+    return;
+  }
   auto& state = states_[name];
   Restore(name, state);
   state.wake.reset();
@@ -416,6 +431,12 @@ void NodeController::DecideNode(const std::string& name) {
     WriteStatus(name, state);
   }
   PatchNode(name, state);
+}
+
+void NodeController::RetrySoon(const std::string& name) {
+  auto& state = states_[name];
+  const TimePoint due = clock_.Now() + kRetry;
+  if (!state.wake || due < *state.wake) state.wake = due;
 }
 
 void NodeController::Reconcile() {
@@ -483,12 +504,17 @@ void NodeController::CreateGpuNode(const std::string& name, NodeState& state) {
     return {};
   };
   write.done = [this, name, created](const Status& status) {
-    states_[name].write_in_flight = false;
-    if (status)
-      store_.gpu_nodes.try_emplace(name, *created);
-    else
+    auto& target = states_[name];
+    target.write_in_flight = false;
+    if (!status) {
       Log(LogLevel::kWarning, "gpunode could not be created",
           {{"node", name}, {"error", status.error().message}});
+      RetrySoon(name);
+      return;
+    }
+    // What an earlier object of this name said is not what this one says.
+    target.written = created->status();
+    store_.gpu_nodes.try_emplace(name, *created);
     Touch(name);
   };
   writes_.Submit(std::move(write));
@@ -528,7 +554,8 @@ void NodeController::WriteStatus(const std::string& name, NodeState& state) {
     } else {
       Log(LogLevel::kWarning, "gpunode status could not be written",
           {{"node", name}, {"error", result.error().message}});
-      return;  // tried again at the next report or event: an agent reports each ten seconds
+      RetrySoon(name);
+      return;
     }
     Touch(name);
   };
@@ -559,16 +586,22 @@ void NodeController::PatchNode(const std::string& name, NodeState& state) {
     *after = MakeNodeRecord(node);
     return {};
   };
-  write.done = [this, name, after](const Status& status) {
+  write.done = [this, name, after, version = it->second.resource_version](const Status& status) {
     states_[name].patch_in_flight = false;
+    if (!status) {
+      // A conflict means that the node changed: the watch brings the new one.
+      if (status.error().code != ErrorCode::kConflict) {
+        Log(LogLevel::kWarning, "node could not be patched",
+            {{"node", name}, {"error", status.error().message}});
+      }
+      RetrySoon(name);
+      return;
+    }
     const auto target = store_.nodes.find(name);
-    if (status && target != store_.nodes.end() && target->second.uid == after->uid) {
+    // Not over what the watch has brought meanwhile.
+    if (target != store_.nodes.end() && target->second.resource_version == version) {
       target->second = *after;
       changed_();
-    } else if (!status && status.error().code != ErrorCode::kConflict) {
-      Log(LogLevel::kWarning, "node could not be patched",
-          {{"node", name}, {"error", status.error().message}});
-      return;  // tried again at the next event or report
     }
     Touch(name);
   };

@@ -92,6 +92,9 @@ class NodeController {
   };
 
   void Restore(const std::string& name, NodeState& state);
+  api::ReportNodeReply ReplyTo(const api::ReportNodeRequest& request);
+  // Has the node decided anew a little later: after a write that failed.
+  void RetrySoon(const std::string& name);
   void TakeInventory(const api::ReportNodeRequest& request, NodeState& state);
   void TakeRuns(const api::ReportNodeRequest& request, NodeState& state);
   void DecideNode(const std::string& name);

@@ -1,9 +1,11 @@
 #include "operator/state/store.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "core/base/quantity.h"
+#include "core/model/demand.h"
 
 namespace bimetal::op {
 namespace {
@@ -14,60 +16,25 @@ std::optional<TimePoint> TimeOf(const std::string& text) {
   return time ? std::optional(*time) : std::nullopt;
 }
 
-// A quantity of a live object. The API server has checked it; should it be unreadable after all, it
-// counts as the largest value, so that nothing is placed on a guess.
-std::int64_t Amount(const std::string& text, bool milli) {
-  const auto value = milli ? ParseQuantityMilli(text) : ParseQuantity(text);
-  return value ? *value : std::numeric_limits<std::int64_t>::max();
+// What a live pod asks of its node. The API server has checked its quantities; should one be
+// unreadable after all, the pod counts as the largest, so that nothing is placed beside it on a
+// guess.
+core::PodDemand DemandOf(const api::PodSpec& spec) {
+  auto demand =
+      core::DemandOfPod(spec.containers(), spec.init_containers(), spec.overhead(), "spec");
+  if (demand) return std::move(*demand);
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  return core::PodDemand{core::Resources{kMost, kMost, 1}, {}};
 }
 
-struct Requests {
-  core::Resources resources;
-  std::map<core::Vendor, std::int64_t> devices;
-};
-
-Requests RequestsOf(const api::Container& container,
-                    const std::map<std::string, core::Vendor>& resources) {
-  Requests out;
-  // A limit without a request is the request (Kubernetes' defaulting; extended resources need no
-  // request).
-  std::map<std::string, std::string> wanted(container.resources().limits().begin(),
-                                            container.resources().limits().end());
-  for (const auto& [name, text] : container.resources().requests()) wanted[name] = text;
-  for (const auto& [name, text] : wanted) {
-    if (name == "cpu") out.resources.cpu_milli = Amount(text, true);
-    if (name == "memory") out.resources.memory_bytes = Amount(text, false);
-    if (const auto it = resources.find(name); it != resources.end()) {
-      out.devices[it->second] += std::min<std::int64_t>(Amount(text, false), 1'000'000);
-    }
-  }
-  return out;
-}
-
-// Kubernetes' rule: the sum of the containers, or the largest init container where that is more.
-Requests RequestsOf(const api::PodSpec& spec,
-                    const std::map<std::string, core::Vendor>& resources) {
-  Requests sum;
-  for (const auto& container : spec.containers()) {
-    const Requests one = RequestsOf(container, resources);
-    sum.resources = sum.resources + one.resources;
-    for (const auto& [vendor, count] : one.devices) sum.devices[vendor] += count;
-  }
-  for (const auto& container : spec.init_containers()) {
-    const Requests one = RequestsOf(container, resources);
-    sum.resources.cpu_milli = std::max(sum.resources.cpu_milli, one.resources.cpu_milli);
-    sum.resources.memory_bytes = std::max(sum.resources.memory_bytes, one.resources.memory_bytes);
-    for (const auto& [vendor, count] : one.devices) {
-      sum.devices[vendor] = std::max(sum.devices[vendor], count);
-    }
-  }
-  for (const auto& [name, text] : spec.overhead()) {
-    if (name == "cpu") sum.resources = sum.resources + core::Resources{Amount(text, true), 0, 0};
-    if (name == "memory")
-      sum.resources = sum.resources + core::Resources{0, Amount(text, false), 0};
-  }
-  sum.resources.pods = 1;
-  return sum;
+// The kubelet or a controller ended the pod by no fault of its program.
+bool IsDisruption(const std::string& reason) {
+  static constexpr std::array kReasons = {
+      "Evicted",    "NodeLost",     "Shutdown",   "NodeShutdown",
+      "Terminated", "NodeAffinity", "Preempting", "UnexpectedAdmissionError"};
+  // "OutOfcpu", "OutOfnvidia.com/gpu": the kubelet's admission. (A container is "OOMKilled".)
+  return reason.rfind("OutOf", 0) == 0 ||
+         std::find(kReasons.begin(), kReasons.end(), reason) != kReasons.end();
 }
 
 std::string LabelOf(const api::ObjectMeta& meta, const char* key) {
@@ -145,6 +112,16 @@ void Store::PutPod(PodRecord pod) {
   pods.emplace(key, std::move(pod));
 }
 
+void CountDevices(PodRecord& pod, const std::map<std::string, core::Vendor>& resources) {
+  pod.holds.devices.clear();
+  for (const auto& [name, count] : pod.extended) {
+    const auto vendor = resources.find(name);
+    if (vendor == resources.end() || count <= 0) continue;
+    pod.holds.devices[vendor->second].v +=
+        std::min<std::int64_t>(count, 1'000'000) * kWholeDevice.v;
+  }
+}
+
 PodRecord MakePodRecord(const api::Pod& pod, const std::map<std::string, core::Vendor>& resources) {
   PodRecord out;
   const auto& meta = pod.metadata();
@@ -161,11 +138,10 @@ PodRecord MakePodRecord(const api::Pod& pod, const std::map<std::string, core::V
       out.holds.node = NodeName{pinned->second};
     }
   }
-  const Requests requests = RequestsOf(pod.spec(), resources);
-  out.holds.requests = requests.resources;
-  for (const auto& [vendor, count] : requests.devices) {
-    if (count > 0) out.holds.devices[vendor] = MilliDevice{count * kWholeDevice.v};
-  }
+  core::PodDemand demand = DemandOf(pod.spec());
+  out.holds.requests = demand.requests;
+  out.extended = std::move(demand.extended);
+  CountDevices(out, resources);
   const int attempt = NumberOf(LabelOf(meta, kAttemptLabel));
   const int index = NumberOf(LabelOf(meta, kIndexLabel));
   if (const auto uid = LabelOf(meta, kJobUidLabel); !uid.empty() && attempt >= 0 && index >= 0) {
@@ -197,11 +173,7 @@ PodRecord MakePodRecord(const api::Pod& pod, const std::map<std::string, core::V
   if (status.phase() == "Failed" && !status.reason().empty()) {
     out.end_reason = status.reason();
     out.end_message = status.message();
-    if (status.reason() == "Evicted" || status.reason() == "NodeLost" ||
-        status.reason() == "Shutdown" || status.reason() == "NodeShutdown" ||
-        status.reason() == "Terminated") {
-      out.disrupted = true;
-    }
+    if (IsDisruption(status.reason())) out.disrupted = true;
   }
   return out;
 }

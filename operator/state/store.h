@@ -33,8 +33,9 @@ using ObjectKey = std::pair<std::string, std::string>;  // namespace, name
 // A pod, ended ones included: what it holds and how far its life has come.
 struct PodRecord {
   core::Pod holds;
-  std::string variant, validates;  // labels; empty where absent
-  bool ended = false;              // Succeeded or Failed: holds nothing any more
+  std::map<std::string, std::int64_t> extended;  // every other resource asked for, whole units
+  std::string variant, validates;                // labels; empty where absent
+  bool ended = false;                            // Succeeded or Failed: holds nothing any more
   bool succeeded = false;
   bool deleting = false;
   bool ready = false;
@@ -50,6 +51,9 @@ struct PodRecord {
 
   bool Unschedulable() const { return waiting_reason == "Unschedulable"; }
 };
+
+// Counts the pod's devices anew, after the resource names of the pools have changed.
+void CountDevices(PodRecord& pod, const std::map<std::string, core::Vendor>& resources);
 
 // Cuts an API pod down. Resource names of other vendors' devices come from `resources`.
 PodRecord MakePodRecord(const api::Pod& pod, const std::map<std::string, core::Vendor>& resources);

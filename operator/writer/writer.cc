@@ -41,7 +41,10 @@ void Writer::Work() {
     observe_(write.verb, write.resource,
              status ? std::nullopt : std::optional(status.error().code));
     if (write.done) {
-      loop_.Post([done = std::move(write.done), status = std::move(status)] { done(status); });
+      loop_.Post([&loop = loop_, done = std::move(write.done), status = std::move(status)] {
+        done(status);
+        loop.RequestStep();
+      });
     }
   }
 }

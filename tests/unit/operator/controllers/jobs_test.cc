@@ -169,6 +169,84 @@ TEST_F(JobControllerTest, ACompletedJobIsBilledOnceFromBindingToEnd) {
   EXPECT_EQ(StatusOf("train").state(), "Completed");
 }
 
+TEST_F(JobControllerTest, AnAttemptThatFailedKeepsItsPriceWhileTheNextOneRuns) {
+  StartWith(8, 0);
+  api::PriceBook book;
+  book.mutable_spec()->set_currency("EUR");
+  auto* price = book.mutable_spec()->add_prices();
+  price->set_vendor("nvidia");
+  price->set_model("H100");
+  price->set_from("2026-01-01T00:00:00Z");
+  price->set_hardware_per_hour("3.60");
+  world_.store.price_books["book"] = book;
+  Submit(MakeJob("train", 1, 1));
+  Show(CreatedPods()[0], "Running");
+  Turn();
+  world_.clock.Advance(Seconds(10));
+  Show(CreatedPods()[0], "Failed", 3);
+  Turn();
+  world_.clock.Advance(Seconds(10));
+  Turn();
+  Turn();
+  ASSERT_THAT(CreatedPods(), SizeIs(2));
+  Show(CreatedPods()[1], "Running");
+  Turn();
+  world_.clock.Advance(Seconds(10));
+  Show(CreatedPods()[1], "Succeeded");
+  Turn();
+  EXPECT_EQ(StatusOf("train").usage().device_seconds(), "20.000");
+  EXPECT_EQ(StatusOf("train").usage().cost(), "0.02 EUR");
+  ASSERT_THAT(StatusOf("train").attempts(), SizeIs(2));
+  EXPECT_EQ(StatusOf("train").attempts(0).nano_cost(), 10'000'000);
+}
+
+TEST_F(JobControllerTest, LateRefusalsOfOneAttemptDoNotVoidTheNext) {
+  StartWith(8, 0);
+  Submit(MakeJob("train", 2, 1));
+  const auto first = CreatedPods();
+  const Status refused = Fail(ErrorCode::kForbidden, "exceeded quota");
+  first[0].done(refused);
+  Turn();
+  EXPECT_EQ(StatusOf("train").reason(), "PodRefused");
+  first[1].done(refused);  // its create ended later
+  world_.clock.Advance(Seconds(10));
+  Turn();
+  Turn();
+  ASSERT_THAT(CreatedPods(), SizeIs(4));
+  Turn();
+  EXPECT_EQ(StatusOf("train").state(), "Starting");
+}
+
+TEST_F(JobControllerTest, APodOnANodeThatIsLostAfterItsDeletionWasAskedForIsRemovedByForce) {
+  StartWith(8, 0);
+  Submit(MakeJob("train", 2, 1));
+  const auto pods = CreatedPods();
+  for (const auto& pod : pods) Show(pod, "Running");
+  Turn();
+  Show(pods[0], "Failed", 1);
+  Turn();
+  EXPECT_THAT(world_.writes.Of("delete", "pods"), SizeIs(1));
+  world_.store.nodes.at("n1").not_ready_since = world_.clock.Now();
+  world_.clock.Advance(Seconds(61));
+  world_.jobs.TouchAll();
+  Turn();
+  EXPECT_THAT(world_.writes.Of("delete", "pods"), SizeIs(2));
+}
+
+TEST_F(JobControllerTest, ARunningGangOutlivesItsPriorityClass) {
+  StartWith(8, 0);
+  world_.store.priorities["high"] = 10;
+  auto job = MakeJob("train", 1, 1);
+  job.mutable_spec()->set_priority_class_name("high");
+  Submit(job);
+  Show(CreatedPods()[0], "Running");
+  Turn();
+  world_.store.priorities.clear();
+  world_.jobs.TouchAll();
+  Turn();
+  EXPECT_EQ(StatusOf("train").state(), "Running");
+}
+
 TEST_F(JobControllerTest, AMissingPriceIsNamedAndNotZero) {
   StartWith(8, 0);
   Submit(MakeJob("train", 1, 2));
