@@ -4,7 +4,7 @@
 pki_control_plane() {
   pki_authority
   pki_issue apiserver /CN=kube-apiserver "DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,\
-DNS:kubernetes.default.svc,DNS:kubernetes.default.svc.cluster.local,IP:$SERVICE_API_IP,IP:$HOST_IP"
+DNS:kubernetes.default.svc,DNS:kubernetes.default.svc.cluster.local,IP:127.0.0.1,IP:$SERVICE_API_IP,IP:$HOST_IP"
   pki_issue kubelet-client /CN=kube-apiserver-kubelet-client
   pki_client admin /O=system:masters/CN=bimetal-admin
   pki_client controller-manager /CN=system:kube-controller-manager

@@ -12,8 +12,8 @@ namespace {
 using kube::EventKind;
 
 template <class T>
-std::unique_ptr<kube::Informer<T>> Start(std::shared_ptr<kube::Client> client, const std::string& ns,
-                                         EventLog<T>& log) {
+std::unique_ptr<kube::Informer<T>> Start(std::shared_ptr<kube::Client> client,
+                                         const std::string& ns, EventLog<T>& log) {
   kube::InformerOptions options;
   options.list.ns = ns;
   auto informer = std::make_unique<kube::Informer<T>>(
@@ -60,16 +60,20 @@ TEST_F(ClusterTest, AWatchSurvivesADroppedConnection) {
 }
 
 TEST_F(ClusterTest, AWatchSurvivesARestartOfTheApiServer) {
-  const char* tool = std::getenv("BIMETAL_TEST_CLUSTER_TOOL");
-  if (tool == nullptr || *tool == '\0') {
-    GTEST_SKIP() << "SKIPPED: BIMETAL_TEST_CLUSTER_TOOL is not set (the path of dev/cluster); "
-                    "the API server cannot be restarted without it";
+  const char* cluster = std::getenv("BIMETAL_TEST_CLUSTER");
+  const char* source = std::getenv("BIMETAL_SOURCE_DIR");
+  if (cluster == nullptr || *cluster == '\0' || source == nullptr) {
+    GTEST_SKIP()
+        << "SKIPPED: BIMETAL_TEST_CLUSTER is not set (the name of a cluster of dev/cluster); "
+           "the API server cannot be restarted without it";
   }
   EventLog<api::ConfigMap> log;
   const auto informer = Start<api::ConfigMap>(client_, ns_, log);
   ASSERT_TRUE(log.WaitKind(EventKind::kSynced));
   const std::int64_t before = informer->requests();
-  ASSERT_EQ(std::system((std::string(tool) + " restart apiserver").c_str()), 0);
+  const std::string restart =
+      std::string(source) + "/dev/cluster restart --name " + cluster + " apiserver";
+  ASSERT_EQ(std::system(restart.c_str()), 0);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(90);
   while (!client_->Create(MakeConfigMap("after", "1")) &&
          std::chrono::steady_clock::now() < deadline) {
@@ -86,8 +90,8 @@ TEST_F(ClusterTest, AWatchSurvivesARestartOfTheApiServer) {
   old.ns = ns_;
   old.resource_version = "1";
   old.timeout = Seconds(5);
-  const Status expired = client_->Watch<api::ConfigMap>(
-      old, [](kube::WatchEvent<api::ConfigMap>) { return true; });
+  const Status expired =
+      client_->Watch<api::ConfigMap>(old, [](kube::WatchEvent<api::ConfigMap>) { return true; });
   ASSERT_FALSE(expired);
   EXPECT_EQ(expired.error().code, ErrorCode::kGone) << expired.error().message;
 }
