@@ -94,17 +94,18 @@ job_field() { kubectl -n "$JOBS_NAMESPACE" get gpujob "$1" -o jsonpath="{.status
 job_is() { [ "$(job_field "$1" "$2")" = "$3" ]; }
 jobs_done() { job_is two-vendors state Completed && job_is waits state Completed && job_is amd-only state Completed; }
 
-run_jobs() { # SIMULATED
+run_jobs() { # REGISTRY TAG SIMULATED
   local sample
   kubectl create namespace "$JOBS_NAMESPACE" --dry-run=client -o yaml | kubectl apply -f - >/dev/null
   kubectl apply -f "$BM_ROOT/manifests/samples/pricebook-example.yaml" >&2
-  kubectl -n "$JOBS_NAMESPACE" delete gpujobs --all --wait >/dev/null
+  kubectl -n "$JOBS_NAMESPACE" delete gpujob two-vendors waits amd-only never-fits --ignore-not-found --wait >/dev/null
   for sample in two-vendors waits amd-only never-fits; do
-    kubectl -n "$JOBS_NAMESPACE" apply -f "$BM_ROOT/manifests/samples/gpujob-$sample.yaml" >&2
+    sed "s#localhost/bimetal-workload:dev#$1/bimetal-workload:$2#" "$BM_ROOT/manifests/samples/gpujob-$sample.yaml" |
+      kubectl -n "$JOBS_NAMESPACE" apply -f - >&2
     [ "$sample" != two-vendors ] || wait_until 60 "the first job's placement" job_is two-vendors attempt 1
   done
   wait_until 30 "a reason on the job that can never fit" job_is never-fits reason ExceedsCapacity
-  if [ "$1" = true ]; then
+  if [ "$3" = true ]; then
     wait_until 30 "a reason on the job that waits" job_is waits reason WaitingForDevices
     say ""
     say "while the first job runs:"

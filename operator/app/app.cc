@@ -272,6 +272,7 @@ void App::CreateDefaults() {
       api::GPUPool pool;
       pool.mutable_metadata()->set_name(std::string(core::VendorName(vendor)));
       pool.mutable_spec()->set_vendor(std::string(core::VendorName(vendor)));
+      pool.mutable_spec()->set_gate(config_.defaults.enforce ? "Enforce" : "Observe");
       pool.mutable_spec()->set_device_plugin(
           std::string(DevicePluginName(config_.defaults.device_plugin)));
       pool.mutable_spec()->set_price_book_name(config_.defaults.price_book);

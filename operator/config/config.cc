@@ -171,6 +171,9 @@ void ReadDocument(Section& root, Config& config) {
   root.ReadSection("defaults", [&](Section& s) {
     s.Read("queue", &config.defaults.queue);
     s.Read("pools", &config.defaults.pools);
+    if (const auto i = s.ReadChoice("gate", {"Enforce", "Observe"})) {
+      config.defaults.enforce = *i == 0;
+    }
     if (const auto i = s.ReadChoice("devicePlugin", {"Vendor", "Bimetal"})) {
       config.defaults.device_plugin = static_cast<DevicePlugin>(*i);
     }

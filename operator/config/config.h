@@ -64,6 +64,7 @@ struct DefaultsConfig {
   bool queue = true;
   bool pools = true;
   DevicePlugin device_plugin = DevicePlugin::kVendor;
+  bool enforce = true;     // gate of the pools: Enforce, else Observe
   std::string price_book;  // empty: none
 };
 

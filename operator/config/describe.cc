@@ -111,6 +111,7 @@ std::string Describe(const Config& config) {
   w.Begin("defaults");
   w.Bool("queue", config.defaults.queue);
   w.Bool("pools", config.defaults.pools);
+  w.Text("gate", config.defaults.enforce ? "Enforce" : "Observe");
   w.Text("devicePlugin", DevicePluginName(config.defaults.device_plugin));
   w.Text("priceBook", config.defaults.price_book);
   w.End();

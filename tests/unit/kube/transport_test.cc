@@ -189,6 +189,40 @@ TEST(TransportTest, ManyThreadsShareIt) {
   EXPECT_EQ(good, 240);
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+std::size_t ResidentBytes() {
+  std::ifstream in("/proc/self/statm");
+  std::size_t total = 0;
+  std::size_t resident = 0;
+  in >> total >> resident;
+  return resident * 4096;
+}
+
+TEST(TransportTest, ThousandsOfRequestsAndCancelledStreamsDoNotGrowTheProcess) {
+  HttpServer server([](const HttpRequest& request, HttpConnection& c) {
+    if (request.target == "/stream") {
+      c.BeginChunked();
+      c.Chunk("line\n");
+      c.WaitForPeer();
+      return;
+    }
+    c.Respond(200, std::string(10'000, 'x'));
+  });
+  const auto transport = Connect(server);
+  const auto work = [&](int requests, int streams) {
+    for (int i = 0; i < requests; ++i) ASSERT_TRUE(transport->Send(Get("/")));
+    for (int i = 0; i < streams; ++i) {
+      ASSERT_TRUE(transport->Stream(Get("/stream"), [](std::string_view) { return false; }, {}));
+    }
+  };
+  work(500, 50);
+  const std::size_t warm = ResidentBytes();
+  work(3000, 100);
+  // The server's own record of requests and its finished threads are a part of this.
+  EXPECT_LT(ResidentBytes(), warm + (std::size_t{16} << 20));
+}
+#endif
+
 class TokenFileTest : public testing::Test {
  protected:
   void SetUp() override {

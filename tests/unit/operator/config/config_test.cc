@@ -55,7 +55,7 @@ validation:
     - {key: a, operator: Equal, value: b, effect: NoSchedule}
     - {operator: Exists}
 jobs: {priorityClassName: p, unschedulableAfter: 2s, imagePullGrace: 0s}
-defaults: {queue: false, pools: false, devicePlugin: Bimetal, priceBook: book}
+defaults: {queue: false, pools: false, gate: Observe, devicePlugin: Bimetal, priceBook: book}
 log: {level: debug}
 )";
 
@@ -90,6 +90,7 @@ TEST(Config, EveryKeyIsRead) {
   EXPECT_FALSE(config->defaults.queue);
   EXPECT_FALSE(config->defaults.pools);
   EXPECT_EQ(config->defaults.device_plugin, DevicePlugin::kBimetal);
+  EXPECT_FALSE(config->defaults.enforce);
   EXPECT_EQ(config->defaults.price_book, "book");
   EXPECT_EQ(config->log.level, LogLevel::kDebug);
 }

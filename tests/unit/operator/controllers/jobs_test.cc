@@ -44,6 +44,18 @@ class JobControllerTest : public testing::Test {
     world_.writes.writes.clear();
   }
 
+  // 3.60 EUR for a device and hour: one thousandth a second.
+  void AddBook() {
+    api::PriceBook book;
+    book.mutable_spec()->set_currency("EUR");
+    auto* price = book.mutable_spec()->add_prices();
+    price->set_vendor("nvidia");
+    price->set_model("H100");
+    price->set_from("2026-01-01T00:00:00Z");
+    price->set_hardware_per_hour("3.60");
+    world_.store.price_books["book"] = book;
+  }
+
   void Submit(const api::GPUJob& job) {
     world_.jobs.OnJob(job);
     Turn();
@@ -142,14 +154,7 @@ TEST_F(JobControllerTest, DevicesAskedForAreHeldBeforeTheWatchShowsThem) {
 
 TEST_F(JobControllerTest, ACompletedJobIsBilledOnceFromBindingToEnd) {
   StartWith(8, 0);
-  api::PriceBook book;
-  book.mutable_spec()->set_currency("EUR");
-  auto* price = book.mutable_spec()->add_prices();
-  price->set_vendor("nvidia");
-  price->set_model("H100");
-  price->set_from("2026-01-01T00:00:00Z");
-  price->set_hardware_per_hour("3.60");
-  world_.store.price_books["book"] = book;
+  AddBook();
   Submit(MakeJob("train", 2, 2));
   const auto pods = CreatedPods();
   for (const auto& pod : pods) Show(pod, "Running");
@@ -171,14 +176,7 @@ TEST_F(JobControllerTest, ACompletedJobIsBilledOnceFromBindingToEnd) {
 
 TEST_F(JobControllerTest, AnAttemptThatFailedKeepsItsPriceWhileTheNextOneRuns) {
   StartWith(8, 0);
-  api::PriceBook book;
-  book.mutable_spec()->set_currency("EUR");
-  auto* price = book.mutable_spec()->add_prices();
-  price->set_vendor("nvidia");
-  price->set_model("H100");
-  price->set_from("2026-01-01T00:00:00Z");
-  price->set_hardware_per_hour("3.60");
-  world_.store.price_books["book"] = book;
+  AddBook();
   Submit(MakeJob("train", 1, 1));
   Show(CreatedPods()[0], "Running");
   Turn();
