@@ -132,7 +132,10 @@ show_result() { # SIMULATED
   for pod in $(kubectl -n "$JOBS_NAMESPACE" get pods -l bimetal.dev/job=two-vendors -o name); do
     printf '%s: %s\n' "${pod#pod/}" "$(kubectl -n "$JOBS_NAMESPACE" logs "$pod" --tail=1)"
   done
-  printf '\nMETRICS (the same from the operator)\n'
-  kubectl -n "$NAMESPACE" get --raw "/api/v1/namespaces/$NAMESPACE/services/bimetal-operator-metrics:http-metrics/proxy/metrics" 2>/dev/null |
-    grep -E '^bimetal_job_(cost|gpu|device)' | grep -v _created | head -n 24 || true
+  printf '\nMETRICS (the same, summed from the operator'"'"'s /metrics)\n'
+  kubectl get --raw "/api/v1/namespaces/$NAMESPACE/services/bimetal-operator-metrics:http-metrics/proxy/metrics" |
+    awk -F'[{}]' '/^bimetal_job_(gpu_seconds|cost)_total/ {
+      match($2, /job_name="[^"]*"/); job = substr($2, RSTART + 10, RLENGTH - 11)
+      if ($1 ~ /cost/) cost[job] += $3; else seconds[job] += $3
+    } END { for (job in seconds) printf "%s: %.3f device-seconds, %.9f\n", job, seconds[job], cost[job] }' | sort
 }
