@@ -18,8 +18,7 @@ std::int64_t HeldWhole(const core::placement::Books& books, const NodeName& node
   const auto use = books.find(node);
   if (use == books.end()) return 0;
   const auto held = use->second.held.find(vendor);
-  return held == use->second.held.end() ? 0
-                                        : (held->second.v + kWholeDevice.v - 1) / kWholeDevice.v;
+  return held == use->second.held.end() ? 0 : core::WholeDevices(held->second);
 }
 
 core::placement::Books BooksOf(const Store& store, const JobController& jobs) {

@@ -194,11 +194,11 @@ void JobController::Reconcile() {
   DeleteOrphans();
   const std::set<std::string> uids = std::exchange(touched_, {});
   for (const auto& uid : uids) {
-    if (const auto it = records_.find(uid); it != records_.end()) Follow(uid, it->second);
+    if (const auto it = records_.find(uid); it != records_.end()) Follow(it->second);
   }
 }
 
-void JobController::Follow(const std::string& uid, Record& record) {
+void JobController::Follow(Record& record) {
   record.wake.reset();
   if (IsFinal(record.status)) {
     // A pod whose create was still under way when the end came.
@@ -243,7 +243,6 @@ void JobController::Follow(const std::string& uid, Record& record) {
   Bill(record);
   if (!Active(record)) FollowPause(record);
   WriteStatus(record);
-  static_cast<void>(uid);
 }
 
 // A pod that was made and is still not seen after this long was deleted before the watch showed it.

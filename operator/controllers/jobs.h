@@ -83,7 +83,7 @@ class JobController {
     bool service_made = false;
   };
 
-  void Follow(const std::string& uid, Record& record);
+  void Follow(Record& record);
   void ForgetUnseen(Record& record);
   void Adopt(Record& record);
   static void FoldAttempts(api::GPUJobStatus* status);
