@@ -39,6 +39,7 @@ JobOptions JobOptionsOf(const Config& config, Metrics& metrics) {
   out.priority_class = config.jobs.priority_class_name;
   out.attempt.unschedulable_after = config.jobs.unschedulable_after;
   out.attempt.image_pull_grace = config.jobs.image_pull_grace;
+  out.attempt.node_lost_after = config.jobs.node_lost_after;
   out.placed = [&metrics](const std::string& queue, Millis wait) {
     metrics.ObserveQueueWait(queue, wait);
   };

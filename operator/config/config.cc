@@ -167,6 +167,7 @@ void ReadDocument(Section& root, Config& config) {
     s.Read("priorityClassName", &config.jobs.priority_class_name, Subdomain);
     s.Read("unschedulableAfter", &config.jobs.unschedulable_after, Seconds(1), Minutes(10));
     s.Read("imagePullGrace", &config.jobs.image_pull_grace, Seconds(0), Minutes(60));
+    s.Read("nodeLostAfter", &config.jobs.node_lost_after, Seconds(1), Minutes(60));
   });
   root.ReadSection("defaults", [&](Section& s) {
     s.Read("queue", &config.defaults.queue);

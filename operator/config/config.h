@@ -55,6 +55,7 @@ struct JobsConfig {
   std::string priority_class_name = "bimetal-job";
   Millis unschedulable_after = Seconds(5);
   Millis image_pull_grace = Minutes(2);
+  Millis node_lost_after = Seconds(60);
 };
 
 enum class DevicePlugin { kVendor, kBimetal };

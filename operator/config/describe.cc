@@ -107,6 +107,7 @@ std::string Describe(const Config& config) {
   w.Text("priorityClassName", config.jobs.priority_class_name);
   w.Duration("unschedulableAfter", config.jobs.unschedulable_after);
   w.Duration("imagePullGrace", config.jobs.image_pull_grace);
+  w.Duration("nodeLostAfter", config.jobs.node_lost_after);
   w.End();
   w.Begin("defaults");
   w.Bool("queue", config.defaults.queue);

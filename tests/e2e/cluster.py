@@ -86,7 +86,7 @@ def install(*extra, check=True, chart=CHART):
     return run(tool("helm"), "--kubeconfig", KUBECONFIG, "upgrade", "--install", "bimetal", chart,
                "--namespace", SYSTEM, "--create-namespace", "--set", "image.tag=dev", "--set",
                "simulation.enabled=true", "--set", "defaults.devicePlugin=Bimetal", "--set",
-               "defaults.priceBook=example", "--wait", "--timeout", "3m", *extra, check=check)
+               "defaults.priceBook=example", "--set", "jobs.nodeLostAfter=15s", "--wait", "--timeout", "3m", *extra, check=check)
 
 
 def uninstall():

@@ -207,5 +207,36 @@ def test_the_agent_has_no_right_in_the_cluster():
         assert done.stdout.strip() == "no", f"{verb} {what}: {done.stdout}"
 
 
+def test_a_node_that_vanishes_under_a_running_gang_costs_one_attempt_and_no_bystander():
+    c.need_cluster()
+    c.delete_jobs()
+    # Two NVIDIA nodes of eight devices: a gang of 2 x 5 spans both; the bystander runs on an AMD node.
+    c.apply(c.job("gang", pods=2, devices=5, command=("sleep", "--seconds", "600")))
+    c.apply(c.job("bystander", vendors=("amd",), command=("sleep", "--seconds", "600")))
+    c.wait_state("gang", "Running")
+    c.wait_state("bystander", "Running")
+    assert c.status("gang")["variant"] == "cuda", c.status("gang")
+    before = {p["metadata"]["uid"] for p in c.pods_of("bystander")}
+    c.run(c.DEV_CLUSTER, "node", "--name", c.NAME, "node-2", "--kill")
+    try:
+        # The kubelet's lease must run out (50 s), then jobs.nodeLostAfter (15 s here).
+        first = c.wait_for("the first attempt is over", lambda: [
+            a for a in c.status("gang").get("attempts", [])
+            if a["number"] == 1 and a.get("outcome") == "Disrupted"], 150)
+        assert c.status("gang").get("failures", 0) == 0, (first, c.status("gang"))
+        # One NVIDIA node is left, too small for both pods: the same gang goes to the AMD nodes.
+        c.wait_for("the gang runs on the other vendor", lambda: c.status("gang").get("state") == "Running"
+                   and c.status("gang").get("attempt", 0) >= 2, 60)
+        assert c.status("gang")["variant"] == "rocm", c.status("gang")
+        assert {p["spec"]["nodeName"] for p in c.pods_of("gang")} == {"node-3", "node-4"}
+        assert {p["metadata"]["uid"] for p in c.pods_of("bystander")} == before, "the bystander was not touched"
+        assert c.phase("node-2") == "Lost", c.phase("node-2")
+    finally:
+        c.run(c.DEV_CLUSTER, "up", "--name", c.NAME)
+    c.wait_for("node-2 is proven again", lambda: c.phase("node-2") == "Admitted", 120)
+    c.delete_jobs()
+    c.wait_for("16 free NVIDIA devices", lambda: free_devices("nvidia") == 16)
+
+
 if __name__ == "__main__":
     sys.exit(run_all(globals()))

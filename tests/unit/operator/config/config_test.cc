@@ -29,6 +29,7 @@ TEST(Config, AnEmptyDocumentIsTheDefaults) {
     EXPECT_EQ(config->leader_election.lease_duration, Seconds(8));
     EXPECT_EQ(config->jobs.unschedulable_after, Seconds(5));
     EXPECT_EQ(config->jobs.image_pull_grace, Minutes(2));
+    EXPECT_EQ(config->jobs.node_lost_after, Seconds(60));
     EXPECT_TRUE(config->defaults.queue);
     EXPECT_EQ(config->defaults.device_plugin, DevicePlugin::kVendor);
     EXPECT_FALSE(config->validation.simulation);
@@ -54,7 +55,7 @@ validation:
   tolerations:
     - {key: a, operator: Equal, value: b, effect: NoSchedule}
     - {operator: Exists}
-jobs: {priorityClassName: p, unschedulableAfter: 2s, imagePullGrace: 0s}
+jobs: {priorityClassName: p, unschedulableAfter: 2s, imagePullGrace: 0s, nodeLostAfter: 9s}
 defaults: {queue: false, pools: false, gate: Observe, devicePlugin: Bimetal, priceBook: book}
 log: {level: debug}
 )";
@@ -87,6 +88,7 @@ TEST(Config, EveryKeyIsRead) {
   EXPECT_EQ(config->jobs.priority_class_name, "p");
   EXPECT_EQ(config->jobs.unschedulable_after, Seconds(2));
   EXPECT_EQ(config->jobs.image_pull_grace, Seconds(0));
+  EXPECT_EQ(config->jobs.node_lost_after, Seconds(9));
   EXPECT_FALSE(config->defaults.queue);
   EXPECT_FALSE(config->defaults.pools);
   EXPECT_EQ(config->defaults.device_plugin, DevicePlugin::kBimetal);
