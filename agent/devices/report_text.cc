@@ -141,11 +141,15 @@ bool ParseDeviceStart(const std::vector<std::string_view>& parts, SourceReport& 
 }
 
 bool ParseFinding(const std::vector<std::string_view>& parts, SourceReport& report) {
-  if (parts.size() != 7) return false;
+  if (parts.size() != 10) return false;
   Finding finding{Unescape(parts[1]), Severity::kError,   Unescape(parts[3]),
                   Unescape(parts[4]), Unescape(parts[5]), Unescape(parts[6])};
   if (parts[2] == "info") finding.severity = Severity::kInfo;
   if (parts[2] == "warning") finding.severity = Severity::kWarning;
+  if (parts[7] == "Cordon") finding.effect = Effect::kCordon;
+  if (parts[7] == "Revalidate") finding.effect = Effect::kRevalidate;
+  finding.vendor = Unescape(parts[8]);
+  finding.documentation = Unescape(parts[9]);
   report.findings.push_back(std::move(finding));
   return true;
 }
@@ -196,7 +200,8 @@ std::string ReportText(const SourceReport& report) {
     out += "finding";
     for (const std::string_view part :
          {std::string_view(f.code), SeverityName(f.severity), std::string_view(f.device),
-          std::string_view(f.evidence), std::string_view(f.remedy), std::string_view(f.event)}) {
+          std::string_view(f.evidence), std::string_view(f.remedy), std::string_view(f.event),
+          EffectName(f.effect), std::string_view(f.vendor), std::string_view(f.documentation)}) {
       out += kSeparator + Escape(part);
     }
     out += "\n";

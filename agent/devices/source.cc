@@ -16,4 +16,16 @@ std::string_view SeverityName(Severity severity) {
   return "error";
 }
 
+std::string_view EffectName(Effect effect) {
+  switch (effect) {
+    case Effect::kNone:
+      return "None";
+    case Effect::kRevalidate:
+      return "Revalidate";
+    case Effect::kCordon:
+      return "Cordon";
+  }
+  return "Cordon";
+}
+
 }  // namespace bimetal::agent

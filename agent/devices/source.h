@@ -56,7 +56,14 @@ enum class Severity { kInfo, kWarning, kError };
 // "info", "warning", "error".
 std::string_view SeverityName(Severity severity);
 
-// Something a person should know. docs/reference/devices.md lists every code.
+// What follows from a finding for its device, or for all of its vendor's devices where it names
+// none. kRevalidate: it must pass again, when it is idle. kCordon: no new work until it passed again.
+enum class Effect { kNone, kRevalidate, kCordon };
+
+// "None", "Revalidate", "Cordon": as the API writes them.
+std::string_view EffectName(Effect effect);
+
+// Something a person should know. docs/reference/findings.md lists every code.
 struct Finding {
   std::string code;  // CamelCase, from a closed set
   Severity severity = Severity::kWarning;
@@ -66,6 +73,9 @@ struct Finding {
   // Empty: a present state, gone when it is gone. Else a key that is unique within this boot: an
   // event that happened once and stays in the list as long as its source remembers it.
   std::string event;
+  Effect effect = Effect::kNone;
+  std::string vendor{};         // "nvidia", "amd"; empty: the node
+  std::string documentation{};  // a page that says more
 
   auto operator<=>(const Finding&) const = default;
 };

@@ -125,6 +125,10 @@ api::Inventory ToApi(const Inventory& inventory) {
     added->set_device(CleanToken(finding.device, kMaxId));
     added->set_evidence(CleanText(finding.evidence, kMaxSentence));
     added->set_remedy(CleanText(finding.remedy, kMaxSentence));
+    added->set_effect(std::string(EffectName(finding.effect)));
+    added->set_event(CleanToken(finding.event, kMaxId));
+    added->set_vendor(CleanToken(finding.vendor, kMaxField));
+    added->set_documentation(CleanText(finding.documentation, kMaxSentence));
   }
   return out;
 }

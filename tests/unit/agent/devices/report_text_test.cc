@@ -23,8 +23,9 @@ SourceReport OddReport() {
   Device bare;
   bare.id.value = "GPU-2";
   report.devices = {device, bare};
-  report.findings = {{"Code", Severity::kInfo, "d", "saw\nthis", "do that", "kmsg-1"},
-                     {"Other", Severity::kWarning, "", "", "", ""}};
+  report.findings = {{"Code", Severity::kInfo, "d", "saw\nthis", "do that", "kmsg-1", Effect::kCordon,
+                      "amd", "https://example.com/a=b;c"},
+                     {"Other", Severity::kWarning, "", "", "", "", Effect::kRevalidate, "", ""}};
   report.facts["driver"] = Reading<std::string>::Of("1.2");
   report.facts["runtime"] = Reading<std::string>::Failed("why");
   return report;
