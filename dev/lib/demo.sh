@@ -78,6 +78,7 @@ offered() {
   kubectl get nodes -o json | jq --arg r "$1" '[.items[].status.allocatable[$r] // "0" | tonumber] | add'
 }
 
+some_gpu_node() { [ -n "$(kubectl get gpunodes -o name 2>/dev/null)" ]; }
 some_node_admitted() { kubectl get gpunodes -o jsonpath='{.items[*].status.phase}' 2>/dev/null | grep -q Admitted; }
 
 wait_for_nodes() { # SIMULATED
@@ -85,6 +86,7 @@ wait_for_nodes() { # SIMULATED
   if [ "$1" = true ]; then
     wait_until 180 "three admitted nodes and one in quarantine" nodes_settled
   else
+    wait_until 60 "a report of a node with GPUs" some_gpu_node
     wait_until 600 "an admitted node" some_node_admitted
   fi
   say "  nodes: $(phases)"

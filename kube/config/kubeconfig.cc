@@ -1,9 +1,10 @@
 #include <exception>
 #include <filesystem>
+#include <string>
 
 #include <yaml-cpp/yaml.h>
 
-#include "kube/config/base64.h"
+#include "core/base/base64.h"
 #include "kube/config/config.h"
 
 namespace bimetal::kube {
@@ -13,8 +14,9 @@ namespace {
 class Kubeconfig {
  public:
   Kubeconfig(YAML::Node root, std::string path)
-      : root_(std::move(root)), path_(std::move(path)), folder_(std::filesystem::path(path_)
-                                                                    .parent_path()) {}
+      : root_(std::move(root)),
+        path_(std::move(path)),
+        folder_(std::filesystem::path(path_).parent_path()) {}
 
   Result<Config> Read(std::string context_name) const {
     if (!root_.IsMap()) return Fail(ErrorCode::kInvalid, path_ + ": not a kubeconfig");
@@ -87,8 +89,8 @@ class Kubeconfig {
         if (entry["name"].Scalar() != name) continue;
         const YAML::Node value = entry[key];
         if (value && value.IsMap()) return value;
-        return Fail(ErrorCode::kInvalid, path_ + ": " + list + "[" + name + "]." + key +
-                                             " is not a map");
+        return Fail(ErrorCode::kInvalid,
+                    path_ + ": " + list + "[" + name + "]." + key + " is not a map");
       }
     }
     return Fail(ErrorCode::kNotFound, path_ + ": no entry called " + name + " in " + list);
@@ -104,8 +106,9 @@ class Kubeconfig {
   }
 
   Result<std::string> Data(const YAML::Node& node, const char* key) const {
-    BIMETAL_TRY_ASSIGN(const std::string text, Text(node, key, key));
-    Result<std::string> data = DecodeBase64(text);
+    BIMETAL_TRY_ASSIGN(std::string text, Text(node, key, key));
+    std::erase_if(text, [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; });
+    Result<std::string> data = Base64Decode(text);
     if (!data) return tl::unexpected<Error>(WithContext(data.error(), path_ + ": " + key));
     return data;
   }

@@ -1,8 +1,8 @@
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 
+#include "core/base/base64.h"
 #include "operator/agents/authenticator.h"
-#include "operator/tls/base64.h"
 
 namespace bimetal::op {
 

@@ -215,7 +215,7 @@ def test_a_node_that_vanishes_under_a_running_gang_costs_one_attempt_and_no_byst
     c.apply(c.job("bystander", vendors=("amd",), command=("sleep", "--seconds", "600")))
     c.wait_state("gang", "Running")
     c.wait_state("bystander", "Running")
-    assert c.status("gang")["variant"] == "cuda", c.status("gang")
+    assert c.status("gang")["assignment"]["variant"] == "cuda", c.status("gang")
     before = {p["metadata"]["uid"] for p in c.pods_of("bystander")}
     c.run(c.DEV_CLUSTER, "node", "--name", c.NAME, "node-2", "--kill")
     try:
@@ -227,7 +227,7 @@ def test_a_node_that_vanishes_under_a_running_gang_costs_one_attempt_and_no_byst
         # One NVIDIA node is left, too small for both pods: the same gang goes to the AMD nodes.
         c.wait_for("the gang runs on the other vendor", lambda: c.status("gang").get("state") == "Running"
                    and c.status("gang").get("attempt", 0) >= 2, 60)
-        assert c.status("gang")["variant"] == "rocm", c.status("gang")
+        assert c.status("gang")["assignment"]["variant"] == "rocm", c.status("gang")
         assert {p["spec"]["nodeName"] for p in c.pods_of("gang")} == {"node-3", "node-4"}
         assert {p["metadata"]["uid"] for p in c.pods_of("bystander")} == before, "the bystander was not touched"
         assert c.phase("node-2") == "Lost", c.phase("node-2")

@@ -7,8 +7,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kube/config/base64.h"
-
 namespace bimetal::kube {
 namespace {
 
@@ -66,9 +64,10 @@ TEST_F(KubeconfigTest, ReadsANamedContextWithInlineData) {
 
 TEST_F(KubeconfigTest, RefusesWhatItCannotKeep) {
   const auto user = [this](const std::string& text) {
-    return Read("current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
-                "clusters: [{name: k, cluster: {server: \"https://h\"}}]\nusers: [{name: u, user: " +
-                text + "}]\n");
+    return Read(
+        "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
+        "clusters: [{name: k, cluster: {server: \"https://h\"}}]\nusers: [{name: u, user: " +
+        text + "}]\n");
   };
   EXPECT_EQ(user("{exec: {command: aws}}").error().code, ErrorCode::kUnsupported);
   EXPECT_EQ(user("{username: a, password: s3cret}").error().code, ErrorCode::kUnsupported);
@@ -109,17 +108,6 @@ TEST(InClusterConfigTest, ReadsTheServiceAccount) {
   EXPECT_EQ(InClusterConfig(root.string())->server, "https://kubernetes.default.svc:443");
   EXPECT_EQ(InClusterConfig((root / "nowhere").string()).error().code, ErrorCode::kNotFound);
   ::unsetenv("KUBERNETES_SERVICE_HOST");
-}
-
-TEST(Base64Test, DecodesAndRefuses) {
-  EXPECT_EQ(DecodeBase64("").value(), "");
-  EXPECT_EQ(DecodeBase64("YQ==").value(), "a");
-  EXPECT_EQ(DecodeBase64("YWI=").value(), "ab");
-  EXPECT_EQ(DecodeBase64("YWJj\nZA==\n").value(), "abcd");
-  EXPECT_EQ(DecodeBase64("//79").value(), "\xFF\xFE\xFD");
-  for (const char* bad : {"Y", "YQ", "YQ=", "YQ===", "=", "YQ==YQ==", "Y-Q="}) {
-    EXPECT_FALSE(DecodeBase64(bad)) << bad;
-  }
 }
 
 }  // namespace

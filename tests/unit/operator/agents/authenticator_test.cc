@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "operator/tls/base64.h"
+#include "core/base/base64.h"
 #include "tests/unit/operator/agents/fake_reviewer.h"
 
 namespace bimetal::op {

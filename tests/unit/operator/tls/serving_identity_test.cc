@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "operator/tls/base64.h"
+#include "core/base/base64.h"
 
 namespace bimetal::op {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/base/result.h"
 
-namespace bimetal::op {
+namespace bimetal {
 
 // RFC 4648 base64 with padding, as in Secret.data.
 std::string Base64Encode(std::string_view bytes);
@@ -16,4 +16,4 @@ Result<std::string> Base64Decode(std::string_view text);
 std::string Base64UrlEncode(std::string_view bytes);
 Result<std::string> Base64UrlDecode(std::string_view text);
 
-}  // namespace bimetal::op
+}  // namespace bimetal

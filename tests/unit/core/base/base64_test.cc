@@ -1,10 +1,10 @@
-#include "operator/tls/base64.h"
+#include "core/base/base64.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace bimetal::op {
+namespace bimetal {
 namespace {
 
 TEST(Base64, MatchesTheVectorsOfRfc4648) {
@@ -47,4 +47,4 @@ TEST(Base64, TheErrorDoesNotQuoteTheText) {
 }
 
 }  // namespace
-}  // namespace bimetal::op
+}  // namespace bimetal

@@ -1,10 +1,10 @@
-#include "operator/tls/base64.h"
+#include "core/base/base64.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 
-namespace bimetal::op {
+namespace bimetal {
 namespace {
 
 constexpr std::string_view kStandard =
@@ -77,4 +77,4 @@ std::string Base64UrlEncode(std::string_view bytes) { return Encode(bytes, kUrl,
 
 Result<std::string> Base64UrlDecode(std::string_view text) { return Decode(text, kUrl); }
 
-}  // namespace bimetal::op
+}  // namespace bimetal
