@@ -67,8 +67,11 @@ class FloorTable {
   // The row of a whole device; null where there is none.
   const FloorRow* FindRow(const DeviceFacts& device, std::string_view check) const;
 
-  const std::vector<ModelRow>& models() const { return models_; }
-  const std::vector<FloorRow>& rows() const { return rows_; }
+  const std::vector<ModelRow>& models() const& { return models_; }
+  const std::vector<FloorRow>& rows() const& { return rows_; }
+  // Not of a table that ends with the statement.
+  const std::vector<ModelRow>& models() && = delete;
+  const std::vector<FloorRow>& rows() && = delete;
 
  private:
   std::vector<ModelRow> models_;
