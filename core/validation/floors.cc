@@ -229,8 +229,7 @@ std::optional<Floor> FindFloor(const FloorTable& table, const std::vector<FloorO
                        (!device.pci_id.empty() && Lower(it->model) == Lower(device.pci_id));
     if (!named || it->check != check) continue;
     if (it->value.v == 0) return std::nullopt;
-    return Floor{it->value, it->source, true,
-                 row == nullptr ? std::nullopt : row->floor.peak};
+    return Floor{it->value, it->source, true, row == nullptr ? std::nullopt : row->floor.peak};
   }
   if (check == "host-to-device" || check == "device-to-host") {
     if (!IsWhole(device) || !device.link_generation || !device.link_width) return std::nullopt;

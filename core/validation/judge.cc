@@ -71,9 +71,8 @@ class Judging {
  private:
   void Compare(const RateCheck& check, Judged& judged) const {
     const Milli value = judged.rate->judged;
-    const std::string measured =
-        std::string(Percentile(check.better)) + Amount(value, check.unit) + " of " +
-        std::to_string(judged.rate->samples);
+    const std::string measured = std::string(Percentile(check.better)) + Amount(value, check.unit) +
+                                 " of " + std::to_string(judged.rate->samples);
     const bool binds = judged.floor && judged.floor->binding;
     if (IsImpossible(check, judged)) {
       Conclude(judged, Verdict::kInconclusive,
@@ -111,8 +110,8 @@ class Judging {
     if (!Misses(judged.rate->judged, bound, check.better)) return "";
     return (check.better == Better::kHigher ? " is below " : " is above ") +
            Amount(bound, check.unit) + ", the bound of the fleet's median " +
-           Amount(fleet.value, check.unit) + " (" + std::to_string(fleet.devices) +
-           " devices on " + std::to_string(fleet.nodes) + " nodes)";
+           Amount(fleet.value, check.unit) + " (" + std::to_string(fleet.devices) + " devices on " +
+           std::to_string(fleet.nodes) + " nodes)";
   }
 
   std::string WithoutFloor(const RateCheck& check, const Judged& judged) const {

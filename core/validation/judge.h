@@ -28,7 +28,7 @@ struct Judged {
   std::string check;
   std::string device;
   Verdict verdict = Verdict::kInconclusive;
-  std::string evidence;     // why, then what the program saw
+  std::string evidence;      // why, then what the program saw
   std::optional<Rate> rate;  // of a rate that could be read
   std::string unit;          // canonical, with `rate`
   std::optional<Floor> floor;

@@ -51,17 +51,18 @@ std::string Page(const FloorTable& table) {
   for (const ModelRow& model : table.models()) {
     page += "## " + model.names.front() + "\n\nPCI";
     for (const std::string& id : model.pci_ids) page += " `" + id + "`";
-    page += "\n\n| check | floor | of peak | peak | public floor | unit | kind | source | as of | note |\n";
+    page +=
+        "\n\n| check | floor | of peak | peak | public floor | unit | kind | source | as of | note "
+        "|\n";
     page += "| --- | ---: | ---: | ---: | ---: | --- | --- | --- | --- | --- |\n";
     for (const FloorRow& row : table.rows()) {
       if (row.model != model.key) continue;
       const Floor& floor = row.floor;
       page += "| " + row.check + " | " + FormatMilli(floor.value) + " | " +
               (floor.peak ? Percent(floor.value, *floor.peak) : "-") + " | " + Cell(floor.peak) +
-              " | " + Cell(row.vendor_floor) + " | " +
-              std::string(FindRateCheck(row.check)->unit) + " | " +
-              (floor.binding ? "binding" : "advisory") + " | " + floor.source + " | " + row.date +
-              " | " + row.note + " |\n";
+              " | " + Cell(row.vendor_floor) + " | " + std::string(FindRateCheck(row.check)->unit) +
+              " | " + (floor.binding ? "binding" : "advisory") + " | " + floor.source + " | " +
+              row.date + " | " + row.note + " |\n";
     }
     page += "\n";
   }

@@ -31,11 +31,11 @@ std::optional<Floor> Built(const DeviceFacts& device, std::string_view check) {
 // The models that the public floors cover, by PCI id.
 TEST(FloorsTest, EveryModelOfThePublicTablesIsThere) {
   const FloorTable table = FloorTable::BuiltIn();
-  for (const char* id : {"10de:1eb8", "10de:20b7", "10de:20b0", "10de:20b2", "10de:20b5",
-                         "10de:27b8", "10de:26b5", "10de:26f5", "10de:26b9", "10de:2331",
-                         "10de:2321", "10de:2330", "10de:2335", "10de:233b", "10de:2901",
-                         "10de:3182", "1002:740f", "1002:7408", "1002:740c", "1002:74a1",
-                         "1002:74a2", "1002:74a5", "1002:75a0", "1002:75a3"}) {
+  for (const char* id :
+       {"10de:1eb8", "10de:20b7", "10de:20b0", "10de:20b2", "10de:20b5", "10de:27b8",
+        "10de:26b5", "10de:26f5", "10de:26b9", "10de:2331", "10de:2321", "10de:2330",
+        "10de:2335", "10de:233b", "10de:2901", "10de:3182", "1002:740f", "1002:7408",
+        "1002:740c", "1002:74a1", "1002:74a2", "1002:74a5", "1002:75a0", "1002:75a3"}) {
     DeviceFacts device;
     device.pci_id = id;
     EXPECT_NE(table.FindModel(device), nullptr) << id;
@@ -67,8 +67,7 @@ TEST(FloorsTest, HardMemoryFloorsFollowTheRule) {
   int ruled = 0;
   for (const FloorRow& row : table.rows()) {
     if (row.check != "hbm-triad") continue;
-    const std::int64_t rule =
-        row.floor.peak->v * (vendors[row.model] == "nvidia" ? 75 : 65) / 100;
+    const std::int64_t rule = row.floor.peak->v * (vendors[row.model] == "nvidia" ? 75 : 65) / 100;
     const std::int64_t expected = std::max(rule, row.vendor_floor.value_or(Milli{0}).v);
     if (row.note.starts_with("the rule of 0.75 is not applied")) {
       EXPECT_EQ(row.floor.value, *row.vendor_floor) << row.model;
@@ -84,8 +83,8 @@ TEST(FloorsTest, PublicFloorsThatAreTooLowAreReplacedAndMarked) {
   const FloorTable table = FloorTable::BuiltIn();
   std::set<std::string> marked;
   for (const FloorRow& row : table.rows()) {
-    const bool too_low = row.vendor_floor && row.floor.peak &&
-                         row.vendor_floor->v * 10 < row.floor.peak->v;
+    const bool too_low =
+        row.vendor_floor && row.floor.peak && row.vendor_floor->v * 10 < row.floor.peak->v;
     EXPECT_EQ(row.note.starts_with("too low"), too_low) << row.model << " " << row.check;
     if (too_low) {
       marked.insert(row.model);
