@@ -13,6 +13,7 @@ void VisitReadings(Visit&& visit, Devices&... devices) {
   visit("driver", devices.driver...);
   visit("serial", devices.serial...);
   visit("pci_address", devices.pci_address...);
+  visit("pci_id", devices.pci_id...);
   visit("partition", devices.partition...);
   visit("parent", devices.parent...);
   visit("ecc", devices.ecc...);
@@ -24,7 +25,12 @@ void VisitReadings(Visit&& visit, Devices&... devices) {
   visit("link_width", devices.link_width...);
   visit("link_width_max", devices.link_width_max...);
   visit("numa_node", devices.numa_node...);
+  visit("cpus", devices.cpus...);
+  visit("links", devices.links...);
   visit("uncorrected_errors", devices.uncorrected_errors...);
+  visit("retired_rows", devices.retired_rows...);
+  visit("rows_pending", devices.rows_pending...);
+  visit("rows_failed", devices.rows_failed...);
   visit("healthy", devices.healthy...);
 }
 

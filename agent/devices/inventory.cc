@@ -97,6 +97,10 @@ Inventory InventoryReader::Read() {
 SourceReport InventoryReader::ReadVendor(Vendor vendor) {
   SourceReport now = ReadInProbe(vendor, root_, options_.probe, memory_);
   KeepUnseen(last_[vendor], now);
+  for (auto& [id, telemetry] : now.telemetry) {
+    const auto before = last_[vendor].telemetry.find(id);
+    if (before != last_[vendor].telemetry.end()) ThrottleFromCounts(before->second, telemetry);
+  }
   last_[vendor] = now;
   return now;
 }
@@ -109,6 +113,9 @@ void AddReport(SourceReport report, Vendor vendor, Inventory& inventory) {
   inventory.facts[vendor] = std::move(report.facts);
   inventory.simulated = inventory.simulated || report.simulated;
   for (Finding& finding : report.findings) inventory.findings.push_back(std::move(finding));
+  for (auto& [id, telemetry] : report.telemetry) {
+    inventory.telemetry[BoundId(id)] = std::move(telemetry);
+  }
   for (Device& device : report.devices) {
     device.id.value = BoundId(device.id.value);
     inventory.devices.push_back(std::move(device));

@@ -12,8 +12,9 @@ namespace bimetal::agent {
 // Everything a node's agent knows of its machine at one moment. A plain value.
 struct Inventory {
   std::vector<Device> devices;    // sorted by id, each id once
+  std::map<std::string, Telemetry> telemetry;  // of some of the devices, by id
   std::vector<Finding> findings;  // sorted, the gravest first
-  // The vendor's node-wide readings: "driver", "runtime", "library" (NVIDIA).
+  // The vendor's node-wide readings, by name (SourceReport).
   std::map<Vendor, std::map<std::string, Reading<std::string>>> facts;
   Reading<std::string> kernel;   // release
   Reading<std::string> boot_id;  // changes at every boot
@@ -34,7 +35,7 @@ class InventoryReader {
  public:
   InventoryReader(std::string root, InventoryOptions options);
   // Never fails: what could not be read is in the fields and findings. Unchanged machines give
-  // equal inventories.
+  // inventories that are equal but for their telemetry.
   Inventory Read();
 
  private:

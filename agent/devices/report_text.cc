@@ -61,6 +61,31 @@ std::string ValueText(const std::map<std::string, std::string>& value) {
   for (const auto& [name, text] : value) out += Escape(name) + "=" + Escape(text) + ";";
   return out;
 }
+std::string ValueText(const std::map<std::string, std::int64_t>& value) {
+  std::string out;
+  for (const auto& [name, n] : value) out += Escape(name) + "=" + std::to_string(n) + ";";
+  return out;
+}
+std::string ValueText(const std::vector<std::string>& value) {
+  std::string out;
+  for (const std::string& text : value) out += Escape(text) + ";";
+  return out;
+}
+std::string ValueText(const std::vector<DeviceLink>& value) {
+  std::string out;
+  for (const DeviceLink& link : value) {
+    out += Escape(link.kind) + "=" + Escape(link.peer) + "=" + std::to_string(link.count) + "=" +
+           std::to_string(link.active) + ";";
+  }
+  return out;
+}
+std::string ValueText(const std::vector<GpuProcess>& value) {
+  std::string out;
+  for (const GpuProcess& process : value) {
+    out += std::to_string(process.pid) + "=" + std::to_string(process.memory_bytes) + ";";
+  }
+  return out;
+}
 
 bool ParseValue(std::string_view text, std::string& out) {
   out = Unescape(text);
@@ -81,6 +106,47 @@ bool ParseValue(std::string_view text, std::map<std::string, std::string>& out) 
     const auto at = pair.find('=');
     if (at == std::string_view::npos) return false;
     out[Unescape(pair.substr(0, at))] = Unescape(pair.substr(at + 1));
+  }
+  return true;
+}
+
+bool ParseValue(std::string_view text, std::map<std::string, std::int64_t>& out) {
+  for (const std::string_view pair : Split(text, ';')) {
+    if (pair.empty()) continue;
+    const auto parts = Split(pair, '=');
+    const auto number = parts.size() == 2 ? ParseSigned(parts[1]) : std::nullopt;
+    if (!number) return false;
+    out[Unescape(parts[0])] = *number;
+  }
+  return true;
+}
+bool ParseValue(std::string_view text, std::vector<std::string>& out) {
+  for (const std::string_view one : Split(text, ';')) {
+    if (!one.empty()) out.push_back(Unescape(one));
+  }
+  return true;
+}
+bool ParseValue(std::string_view text, std::vector<DeviceLink>& out) {
+  for (const std::string_view one : Split(text, ';')) {
+    if (one.empty()) continue;
+    const auto parts = Split(one, '=');
+    if (parts.size() != 4) return false;
+    const auto count = ParseSigned(parts[2]);
+    const auto active = ParseSigned(parts[3]);
+    if (!count || !active) return false;
+    out.push_back({Unescape(parts[0]), Unescape(parts[1]), *count, *active});
+  }
+  return true;
+}
+bool ParseValue(std::string_view text, std::vector<GpuProcess>& out) {
+  for (const std::string_view one : Split(text, ';')) {
+    if (one.empty()) continue;
+    const auto parts = Split(one, '=');
+    if (parts.size() != 2) return false;
+    const auto pid = ParseSigned(parts[0]);
+    const auto bytes = ParseSigned(parts[1]);
+    if (!pid || !bytes) return false;
+    out.push_back({*pid, *bytes});
   }
   return true;
 }
@@ -127,6 +193,18 @@ bool ParseDeviceField(Device& device, const std::vector<std::string_view>& parts
   return done;
 }
 
+// A field of the telemetry of the last device.
+bool ParseTelemetryField(SourceReport& report, const std::vector<std::string_view>& parts) {
+  if (parts.size() != 5) return false;
+  bool done = false;
+  VisitTelemetry(
+      [&](std::string_view name, auto& reading) {
+        if (name == parts[1]) done = ParseReading(parts[2], parts[3], parts[4], reading);
+      },
+      report.telemetry[report.devices.back().id.value]);
+  return done;
+}
+
 bool ParseDeviceStart(const std::vector<std::string_view>& parts, SourceReport& report) {
   if (parts.size() != 4) return false;
   Device device;
@@ -167,6 +245,9 @@ bool ParseLine(std::string_view line, ParsedReport& out) {
   if (parts[0] == "field" && !out.report.devices.empty()) {
     return ParseDeviceField(out.report.devices.back(), parts);
   }
+  if (parts[0] == "telemetry" && !out.report.devices.empty()) {
+    return ParseTelemetryField(out.report, parts);
+  }
   if (parts[0] == "fact" && parts.size() == 5) {
     return ParseReading(parts[2], parts[3], parts[4], out.report.facts[Unescape(parts[1])]);
   }
@@ -189,13 +270,27 @@ std::string DeviceText(const Device& device) {
   return out;
 }
 
+std::string TelemetryText(const Telemetry& telemetry) {
+  std::string out;
+  VisitTelemetry(
+      [&](std::string_view name, const auto& reading) {
+        out += "telemetry\t" + std::string(name) + kSeparator + ReadingText(reading) + "\n";
+      },
+      telemetry);
+  return out;
+}
+
 std::string ReportText(const SourceReport& report) {
   std::string out;
   if (report.simulated) out += "simulated\n";
   for (const auto& [name, reading] : report.facts) {
     out += "fact\t" + Escape(name) + kSeparator + ReadingText(reading) + "\n";
   }
-  for (const Device& device : report.devices) out += DeviceText(device);
+  for (const Device& device : report.devices) {
+    out += DeviceText(device);
+    const auto telemetry = report.telemetry.find(device.id.value);
+    if (telemetry != report.telemetry.end()) out += TelemetryText(telemetry->second);
+  }
   for (const Finding& f : report.findings) {
     out += "finding";
     for (const std::string_view part :

@@ -108,7 +108,7 @@ int RootFiles::Open(std::string_view path, int flags) const {
   return static_cast<int>(fd);
 }
 
-Reading<std::string> RootFiles::Text(std::string_view path, std::size_t limit) const {
+Reading<std::string> RootFiles::Bytes(std::string_view path, std::size_t limit) const {
   const Fd fd(Open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
   if (fd.get() < 0) return FromErrno<std::string>(errno, path);
   struct stat info {};
@@ -116,16 +116,23 @@ Reading<std::string> RootFiles::Text(std::string_view path, std::size_t limit) c
   if (!S_ISREG(info.st_mode)) {
     return Reading<std::string>::Failed("not a regular file: " + std::string(path));
   }
-  std::string text;
-  if (const int code = ReadUpTo(fd.get(), limit, text); code != 0) {
+  std::string bytes;
+  if (const int code = ReadUpTo(fd.get(), limit, bytes); code != 0) {
     return FromErrno<std::string>(code, path);
   }
-  if (text.size() > limit) {
+  if (bytes.size() > limit) {
     return Reading<std::string>::Failed("longer than " + std::to_string(limit) +
                                         " bytes: " + std::string(path));
   }
-  if (!IsText(text)) return Reading<std::string>::Failed("not text: " + std::string(path));
-  const std::string_view trimmed = Trim(text);
+  if (bytes.empty()) return Reading<std::string>::Unknown("empty: " + std::string(path));
+  return Reading<std::string>::Of(std::move(bytes));
+}
+
+Reading<std::string> RootFiles::Text(std::string_view path, std::size_t limit) const {
+  auto bytes = Bytes(path, limit);
+  if (!bytes.known()) return bytes;
+  if (!IsText(bytes.value)) return Reading<std::string>::Failed("not text: " + std::string(path));
+  const std::string_view trimmed = Trim(bytes.value);
   if (trimmed.empty()) return Reading<std::string>::Unknown("empty: " + std::string(path));
   return Reading<std::string>::Of(std::string(trimmed));
 }

@@ -25,6 +25,9 @@ class RootFiles {
   // readable, not a regular file, longer than `limit` bytes, or not text.
   Reading<std::string> Text(std::string_view path, std::size_t limit = 64 * 1024) const;
 
+  // The file's bytes as they are. Unknown: no such file, or empty. Error: as for Text, but for text.
+  Reading<std::string> Bytes(std::string_view path, std::size_t limit = 64 * 1024) const;
+
   // A kernel log: /dev/kmsg itself, read to its present end without waiting, or a regular file in
   // its form, of which the last `limit` bytes count. Bytes that are not text are kept.
   Reading<std::string> KernelLog(std::string_view path, std::size_t limit) const;

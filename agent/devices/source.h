@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/devices/reading.h"
+#include "agent/devices/telemetry.h"
 #include "core/base/ids.h"
 
 namespace bimetal::agent {
@@ -16,7 +17,18 @@ enum class Vendor { kNvidia, kAmd };
 // "nvidia" or "amd".
 std::string_view VendorName(Vendor vendor);
 
-// One schedulable device: a whole GPU or one partition of one. A plain value.
+// Direct links to one other device, bundled. A plain value.
+struct DeviceLink {
+  std::string kind;         // nvlink, xgmi, pcie
+  std::string peer;         // id of the whole GPU at the other end; empty: a switch, or not told
+  std::int64_t count = 0;   // physical links in the bundle
+  std::int64_t active = 0;  // of these, up
+
+  auto operator<=>(const DeviceLink&) const = default;
+};
+
+// One schedulable device: a whole GPU or one partition of one. A plain value. What moves by itself
+// (temperature, load, clocks) is not in it but in Telemetry.
 struct Device {
   Vendor vendor = Vendor::kNvidia;
   // Stable over reboots, driver updates and re-ordering, at most 63 characters (the kubelet's
@@ -31,6 +43,7 @@ struct Device {
   Reading<std::string> driver;        // kernel driver version
   Reading<std::string> serial;
   Reading<std::string> pci_address;  // 0000:05:00.0, lower case
+  Reading<std::string> pci_id;       // vendor and device, 10de:2330
   Reading<std::string> partition;    // AMD SPX/NPS1; NVIDIA off, or the instance's profile
   Reading<std::string> parent;       // id of the whole GPU where this is a partition
   Reading<std::string> ecc;          // "on", "off"
@@ -43,7 +56,13 @@ struct Device {
   Reading<std::int64_t> link_width;
   Reading<std::int64_t> link_width_max;
   Reading<std::int64_t> numa_node;
+  Reading<std::string> cpus;                 // near the device, as the kernel lists them: 0-31,64-95
+  Reading<std::vector<DeviceLink>> links;    // sorted; known and empty: it has none
   Reading<std::int64_t> uncorrected_errors;  // since the driver was loaded
+  // Memory rows or pages taken out of use for good; that wait for a reset; that could not be.
+  Reading<std::int64_t> retired_rows;
+  Reading<std::int64_t> rows_pending;
+  Reading<std::int64_t> rows_failed;
 
   Reading<bool> healthy;                  // `why` says what is wrong where the value is false
   std::vector<std::string> device_nodes;  // paths under /dev that a container needs, sorted
@@ -81,9 +100,10 @@ struct Finding {
 };
 
 // What one vendor's reader found. Facts are the vendor's node-wide readings, by name: "driver",
-// "runtime", "library".
+// "flavor" (open, proprietary, in-tree, dkms), "runtime", "library" and "toolkit" (NVIDIA).
 struct SourceReport {
   std::vector<Device> devices;
+  std::map<std::string, Telemetry> telemetry;  // by device id; a device may have none
   std::vector<Finding> findings;
   std::map<std::string, Reading<std::string>> facts;
   bool simulated = false;

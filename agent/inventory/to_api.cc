@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <utility>
 
+#include "agent/devices/device_fields.h"
 #include "agent/devices/fingerprint.h"
 #include "agent/inventory/clean_text.h"
 
@@ -14,6 +16,8 @@ namespace {
 constexpr std::size_t kMaxField = 128;
 constexpr std::size_t kMaxId = 253;
 constexpr std::size_t kMaxSentence = 1024;
+constexpr std::size_t kMaxWhy = 256;
+constexpr std::size_t kMaxCpus = 1024;
 
 std::string Field(const Reading<std::string>& reading) {
   return reading.known() ? CleanText(reading.value, kMaxField) : std::string();
@@ -28,8 +32,61 @@ api::Health HealthOf(const Reading<bool>& healthy) {
   return healthy.value ? api::HEALTHY : api::UNHEALTHY;
 }
 
+// A number that fits the field; nothing where it is not known or makes no sense there.
+std::optional<std::int32_t> Small(const Reading<std::int64_t>& reading) {
+  if (!reading.known() || reading.value < 0 ||
+      reading.value > std::numeric_limits<std::int32_t>::max()) {
+    return std::nullopt;
+  }
+  return static_cast<std::int32_t>(reading.value);
+}
+
+void LinksToApi(const Device& device, api::Device& out) {
+  if (const auto n = Small(device.link_generation)) out.set_link_generation(*n);
+  if (const auto n = Small(device.link_generation_max)) out.set_link_generation_max(*n);
+  if (const auto n = Small(device.link_width)) out.set_link_width(*n);
+  if (const auto n = Small(device.link_width_max)) out.set_link_width_max(*n);
+  if (!device.links.known()) return;
+  for (const DeviceLink& link : device.links.value) {
+    if (out.links_size() >= kMaxReportedLinks) break;
+    auto* added = out.add_links();
+    added->set_kind(CleanToken(link.kind, kMaxField));
+    added->set_peer(CleanToken(link.peer, kMaxId));
+    added->set_count(Small(Reading<std::int64_t>::Of(link.count)).value_or(0));
+    added->set_active(Small(Reading<std::int64_t>::Of(link.active)).value_or(0));
+  }
+}
+
+// Every field that is not known, with why; health has a place of its own.
+void UnreadToApi(const Device& device, api::Device& out) {
+  VisitReadings(
+      [&](std::string_view name, const auto& reading) {
+        if (reading.known() || name == "healthy") return;
+        // A whole GPU has no parent: nothing is missing.
+        if (name == "parent" && reading.state == Known::kUnknown) return;
+        if (static_cast<int>(out.unread_size()) >= kMaxReportedUnread) return;
+        const char* state = reading.state == Known::kError ? "error: " : "unknown: ";
+        (*out.mutable_unread())[std::string(name)] = state + CleanText(reading.why, kMaxWhy);
+      },
+      device);
+}
+
+// The lines that fit as a whole.
+std::string LinesUpTo(const std::string& text, std::size_t limit) {
+  std::string out;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = text.find('\n', at);
+    const std::string line = CleanText(text.substr(at, end - at), limit);
+    if (out.size() + line.size() + 1 > limit) break;
+    out += line + "\n";
+    if (end == std::string::npos) break;
+    at = end + 1;
+  }
+  return out;
+}
+
 api::Device DeviceToApi(const Device& device) {
-  constexpr auto kMaxInt32 = std::numeric_limits<std::int32_t>::max();
   api::Device out;
   out.set_id(CleanToken(device.id.value, kMaxId));
   out.set_vendor(std::string(VendorName(device.vendor)));
@@ -39,10 +96,7 @@ api::Device DeviceToApi(const Device& device) {
   if (device.memory_bytes.known() && device.memory_bytes.value >= 0) {
     out.set_memory_bytes(device.memory_bytes.value);
   }
-  if (device.compute_units.known() && device.compute_units.value >= 0 &&
-      device.compute_units.value <= kMaxInt32) {
-    out.set_compute_units(static_cast<std::int32_t>(device.compute_units.value));
-  }
+  if (const auto n = Small(device.compute_units)) out.set_compute_units(*n);
   out.set_pci_address(TokenField(device.pci_address));
   out.set_serial(TokenField(device.serial));
   out.set_partition(Field(device.partition));
@@ -56,10 +110,12 @@ api::Device DeviceToApi(const Device& device) {
   }
   out.set_health(HealthOf(device.healthy));
   out.set_health_reason(CleanText(device.healthy.why, kMaxSentence));
-  if (device.numa_node.known() && device.numa_node.value >= 0 &&
-      device.numa_node.value <= kMaxInt32) {
-    out.set_numa_node(static_cast<std::int32_t>(device.numa_node.value));
-  }
+  if (const auto n = Small(device.numa_node)) out.set_numa_node(*n);
+  out.set_pci_id(TokenField(device.pci_id));
+  out.set_cpus(TokenField(device.cpus, kMaxCpus));
+  LinksToApi(device, out);
+  out.set_ecc(TokenField(device.ecc));
+  UnreadToApi(device, out);
   return out;
 }
 
@@ -114,6 +170,9 @@ api::Inventory ToApi(const Inventory& inventory) {
     stack->set_driver_version(Fact(inventory, key, "driver"));
     stack->set_runtime_version(Fact(inventory, key, "runtime"));
     stack->set_fingerprint(fingerprint);
+    stack->set_driver_flavor(Fact(inventory, key, "flavor"));
+    stack->set_toolkit_version(Fact(inventory, key, "toolkit"));
+    stack->set_fingerprint_text(LinesUpTo(FingerprintText(inventory, key), kMaxFingerprintText));
   }
   out.set_kernel_version(Field(inventory.kernel));
   out.set_simulated(inventory.simulated);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,12 +15,16 @@ namespace bimetal::agent {
 inline constexpr int kMaxReportedDevices = 256;
 inline constexpr int kMaxReportedFindings = 256;
 inline constexpr int kMaxReportedFirmware = 64;
+inline constexpr int kMaxReportedLinks = 64;
+inline constexpr int kMaxReportedUnread = 64;
+inline constexpr std::size_t kMaxFingerprintText = 16UL * 1024UL;
 
 // The present fingerprint of each vendor that has devices here, by the vendor's name.
 std::map<std::string, std::string> FingerprintsOf(const Inventory& inventory);
 
-// What the operator is told. A field that is not known stays empty; health that is not known is
-// HEALTH_UNKNOWN. Findings beyond the bound are dropped, the gravest come first.
+// What the operator is told. A field that is not known stays empty and says why in `unread`; health
+// that is not known is HEALTH_UNKNOWN. in_use is left out: the kubelet knows it, not the machine.
+// Findings beyond the bound are dropped, the gravest come first.
 api::Inventory ToApi(const Inventory& inventory);
 
 // The devices of `vendor` as the kubelet is offered them. Open are those that are seen healthy now

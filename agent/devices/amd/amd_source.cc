@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "agent/devices/amd/card.h"
+#include "agent/devices/amd/card_telemetry.h"
 #include "agent/devices/amd/kfd.h"
 #include "agent/devices/data_tables.h"
 #include "agent/devices/pci.h"
@@ -55,14 +56,27 @@ class AmdReader {
     CheckTopology();
     CheckCounts();
     CheckPartitionCounts();
+    AddLinks();
     for (auto& [id, device] : devices_) report_.devices.push_back(std::move(device));
     return std::move(report_);
   }
 
  private:
+  // The kernel's own files can hang too, where a driver holds a lock that they need.
+  bool Take(const std::string& step) {
+    if (progress_.ShouldSkip(step)) return false;
+    progress_.Begin(step);
+    return true;
+  }
+
   void ReadTrees() {
-    kfd_ = ReadKfd(files_);
-    PciGpus pci = ReadPciGpus(files_, kAmdVendor);
+    if (Take("kfd")) {
+      kfd_ = ReadKfd(files_);
+    } else {
+      kfd_.why = "left out: reading it hung or crashed before";
+    }
+    PciGpus pci;
+    if (Take("pci")) pci = ReadPciGpus(files_, kAmdVendor);
     tree_present_ = pci.present;
     for (PciGpu& gpu : pci.gpus) cards_.push_back(ReadCard(files_, std::move(gpu), progress_));
     entries_ = ReadPartitionEntries(files_);
@@ -77,6 +91,13 @@ class AmdReader {
     if (!driver.known()) {
       const auto source = files_.Text("sys/module/amdgpu/srcversion");
       if (source.known()) driver = Reading<std::string>::Of("srcversion:" + source.value);
+    }
+    auto& flavor = report_.facts["flavor"];
+    flavor = Reading<std::string>::Unknown("no module amdgpu");
+    if (files_.Exists("sys/module/amdgpu/version")) {
+      flavor = Reading<std::string>::Of("dkms");  // the kernel's own has no version file
+    } else if (files_.Exists("sys/module/amdgpu")) {
+      flavor = Reading<std::string>::Of("in-tree");
     }
     auto& runtime = report_.facts["runtime"];
     runtime = files_.Text("opt/rocm/.info/version");
@@ -160,12 +181,15 @@ class AmdReader {
       device.healthy = Reading<bool>::Of(false, "the device has no stable identity");
     }
     device.id.value = whole;
+    node_gpu_[gpu.node] = whole;
     if (partition) {
       device.id.value += "-p" + std::to_string(*partition);
       device.parent = Reading<std::string>::Of(whole);
       ++partitions_of_[whole];
     }
     if (card != nullptr) seen_cards_.insert(card->pci.address);
+    node_device_[gpu.node] = device.id.value;
+    AddTelemetry(gpu, card, partition.has_value(), device.id.value);
     // One render node is one device, whatever else says that there are two.
     const std::string origin = "kfd node " + std::to_string(gpu.node);
     const auto minor = gpu.Get("drm_render_minor").value_or(0);
@@ -176,6 +200,25 @@ class AmdReader {
       return;
     }
     Insert(std::move(device), origin);
+  }
+
+  void AddTelemetry(const KfdGpu& gpu, const AmdCard* card, bool is_partition,
+                    const std::string& id) {
+    Telemetry telemetry;
+    if (card != nullptr) telemetry = card->telemetry;
+    if (is_partition) {
+      VisitTelemetry(
+          [](std::string_view, auto& reading) {
+            if (reading.known()) reading.why = "of the whole GPU";
+          },
+          telemetry);
+      telemetry.memory_used_bytes =
+          Reading<std::int64_t>::Unknown("the driver tells it of the whole GPU alone");
+    }
+    telemetry.processes =
+        gpu.gpu_id == 0 ? Reading<std::vector<GpuProcess>>::Unknown("kfd tells no gpu_id")
+                        : ReadKfdProcesses(files_, gpu.gpu_id);
+    report_.telemetry[id] = std::move(telemetry);
   }
 
   Device BlankDevice(const AmdCard* card) const {
@@ -190,6 +233,9 @@ class AmdReader {
   // Fields that only KFD knows, and those where KFD knows better than the card's own files.
   void FillFromKfd(const KfdGpu& gpu, bool is_partition, Device& device) const {
     const auto pci_device = gpu.Get("device_id");
+    if (!device.pci_id.known() && pci_device && *pci_device <= 0xffff) {
+      device.pci_id = Reading<std::string>::Of(AmdPciId(*pci_device));
+    }
     if (!device.model.known() && pci_device) device.model = ModelByPciId(*pci_device);
     const std::string gfx = GfxTarget(gpu.Get("gfx_target_version").value_or(0));
     if (!gfx.empty()) {
@@ -253,6 +299,7 @@ class AmdReader {
     device.compute_units = Reading<std::int64_t>::Unknown("no kfd node tells it");
     device.id.value = WholeId(card.unique_id, device);
     SetNodes(device, card.pci.card, card.pci.render);
+    report_.telemetry[device.id.value] = card.telemetry;
     const std::string driver = card.pci.driver.known() ? card.pci.driver.value : "amdgpu";
     if (driver.empty()) {
       device.healthy = Reading<bool>::Of(false, "no driver is bound to it");
@@ -329,6 +376,52 @@ class AmdReader {
         "report it with the kernel version; the device is counted once");
   }
 
+  // Links between whole GPUs, as the KFD node of each GPU (in a partition mode: of its first
+  // partition) tells them; partitions of one GPU share its links, and links inside one GPU are none.
+  void AddLinks() {
+    std::map<std::string, Reading<std::vector<DeviceLink>>> of_gpu;
+    for (const KfdGpu& gpu : kfd_.gpus) {
+      const auto whole = node_gpu_.find(gpu.node);
+      const auto device = node_device_.find(gpu.node);
+      if (whole == node_gpu_.end() || device == node_device_.end()) continue;
+      auto [links, fresh] = of_gpu.try_emplace(whole->second);
+      if (fresh) links->second = LinksOf(gpu, whole->second);
+      const auto found = devices_.find(device->second);
+      if (found != devices_.end()) found->second.links = links->second;
+    }
+  }
+
+  Reading<std::vector<DeviceLink>> LinksOf(const KfdGpu& gpu, const std::string& whole) const {
+    using Links = std::vector<DeviceLink>;
+    const auto ends = ReadKfdLinks(files_, gpu.node);
+    if (!ends.known()) return SameGap<Links>(ends);
+    std::set<std::pair<std::string, std::string>> bundles;  // kind and peer
+    for (const KfdLink& end : ends.value) {
+      const auto peer = node_gpu_.find(end.to);
+      // A node that is no GPU of ours is a CPU, or hidden from us: no link to tell of.
+      if (peer == node_gpu_.end() || peer->second == whole) continue;
+      const char* kind = end.type == KfdLink::Type::kXgmi   ? "xgmi"
+                         : end.type == KfdLink::Type::kPcie ? "pcie"
+                                                            : "other";
+      bundles.emplace(kind, peer->second);
+    }
+    Links out;
+    for (const auto& [kind, peer] : bundles) out.push_back({kind, peer, 1, 1});
+    MarkDown(CardOf(gpu), out);
+    return Reading<Links>::Of(std::move(out));
+  }
+
+  // The driver counts XGMI links that are up, and not which they are: where some are down, all are
+  // told as one bundle.
+  static void MarkDown(const AmdCard* card, std::vector<DeviceLink>& links) {
+    if (card == nullptr || !card->xgmi_links_up) return;
+    const auto is_xgmi = [](const DeviceLink& link) { return link.kind == "xgmi"; };
+    const auto count = std::count_if(links.begin(), links.end(), is_xgmi);
+    if (*card->xgmi_links_up >= count) return;
+    std::erase_if(links, is_xgmi);
+    links.push_back({"xgmi", "", count, *card->xgmi_links_up});
+  }
+
   // How many devices the tree says there are; nothing where it does not tell.
   std::optional<std::size_t> TreeCount() const {
     if (!tree_present_) return std::nullopt;
@@ -402,6 +495,8 @@ class AmdReader {
   std::set<std::uint64_t> seen_renders_;
   std::map<std::string, Device> devices_;
   std::map<std::string, std::string> origin_;
+  std::map<int, std::string> node_gpu_;     // KFD node -> id of the whole GPU
+  std::map<int, std::string> node_device_;  // KFD node -> id of the device
   std::size_t tree_only_ = 0;
 };
 

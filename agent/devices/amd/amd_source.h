@@ -7,8 +7,9 @@
 
 namespace bimetal::agent {
 
-// Reads AMD devices from sysfs and the KFD topology under `root`. Facts: "driver", "runtime".
-// Steps: "vendor" (everything that may reach the GPU's firmware), "gpu <PCI address>".
+// Reads AMD devices from sysfs and the KFD topology under `root`. Facts: "driver", "flavor",
+// "runtime". Steps: "kfd" and "pci" (the kernel's trees), "gpu <PCI address>" (everything that may
+// reach that GPU's firmware), "vendor" (that of all GPUs).
 std::unique_ptr<DeviceSource> MakeAmdSource(const std::string& root);
 
 }  // namespace bimetal::agent

@@ -64,6 +64,7 @@ void ReadNode(const RootFiles& files, const std::string& name, KfdTopology& out)
   const bool is_gpu = gpu.Get("simd_count").value_or(0) != 0 || (gpu_id.known() && gpu_id.value);
   constexpr std::uint64_t kAmd = 4098;
   if (!is_gpu || gpu.Get("vendor_id").value_or(kAmd) != kAmd) return;
+  if (gpu_id.known() && gpu_id.value > 0) gpu.gpu_id = static_cast<std::uint64_t>(gpu_id.value);
   gpu.memory_bytes = ReadMemory(files, folder, gpu.properties);
   out.gpus.push_back(std::move(gpu));
 }
@@ -107,6 +108,32 @@ std::string KfdGpu::Location::Address() const {
       static_cast<unsigned long long>(domain), static_cast<unsigned long long>(bus),
       static_cast<unsigned long long>(device), static_cast<unsigned long long>(function));
   return std::string(text.data(), static_cast<std::size_t>(n));
+}
+
+Reading<std::vector<KfdLink>> ReadKfdLinks(const RootFiles& files, int node) {
+  using Links = std::vector<KfdLink>;
+  const std::string folder =
+      std::string(kTopology) + "/nodes/" + std::to_string(node) + "/io_links";
+  const auto names = files.List(folder);
+  if (!names.known()) return SameGap<Links>(names);
+  Links out;
+  for (const std::string& name : names.value) {
+    if (!ParseUnsigned(name)) continue;
+    const auto text = files.Text(folder + "/" + name + "/properties");
+    if (!text.known()) return Reading<Links>::Failed(text.why);
+    const auto properties = ParseProperties(text.value);
+    const auto type = properties.find("type");
+    const auto to = properties.find("node_to");
+    if (type == properties.end() || to == properties.end() || to->second > 100'000) {
+      return Reading<Links>::Failed("no link in " + folder + "/" + name);
+    }
+    // KFD's numbers; rocm_smi and amdsmi count otherwise.
+    const auto kind = type->second == 11  ? KfdLink::Type::kXgmi
+                      : type->second == 2 ? KfdLink::Type::kPcie
+                                          : KfdLink::Type::kOther;
+    out.push_back({kind, static_cast<int>(to->second)});
+  }
+  return Reading<Links>::Of(std::move(out));
 }
 
 KfdTopology ReadKfd(const RootFiles& files) {

@@ -13,6 +13,7 @@ namespace bimetal::agent {
 // One GPU node of /sys/class/kfd/kfd/topology.
 struct KfdGpu {
   int node = 0;
+  std::uint64_t gpu_id = 0;  // KFD's own number of it; 0: not told
   std::map<std::string, std::uint64_t> properties;
   Reading<std::int64_t> memory_bytes;
 
@@ -37,6 +38,19 @@ struct KfdTopology {
   std::vector<std::string> unreadable;  // "node 3: permission denied": may be a GPU or a CPU
   bool changed = false;                 // it changed while it was read, twice
 };
+
+// A direct link of a node (io_links): to another node, which may be a CPU.
+struct KfdLink {
+  enum class Type { kPcie, kXgmi, kOther };
+  Type type = Type::kOther;
+  int to = 0;
+
+  bool operator==(const KfdLink&) const = default;
+};
+
+// The direct links of `node`, by their number. Error where one cannot be read: the others would
+// look like all.
+Reading<std::vector<KfdLink>> ReadKfdLinks(const RootFiles& files, int node);
 
 // Reads the topology; again, once, where it changed meanwhile.
 KfdTopology ReadKfd(const RootFiles& files);

@@ -1,6 +1,7 @@
 #include "agent/devices/nvidia/nvidia_source.h"
 
 #include <array>
+#include <cstdio>
 #include <map>
 #include <optional>
 #include <set>
@@ -8,6 +9,7 @@
 
 #include "agent/devices/nvidia/nvml_device.h"
 #include "agent/devices/nvidia/proc.h"
+#include "agent/devices/nvidia/toolkit.h"
 #include "agent/devices/pci.h"
 #include "agent/devices/probe.h"
 
@@ -17,19 +19,30 @@ namespace {
 constexpr std::uint64_t kNvidiaVendor = 0x10de;
 constexpr char kShutdownStep[] = "shutdown";
 
+Reading<std::string> NvidiaPciId(std::uint64_t device) {
+  std::array<char, 16> id;
+  std::snprintf(id.data(), id.size(), "10de:%04x", static_cast<unsigned>(device & 0xffff));
+  return Reading<std::string>::Of(id.data());
+}
+
 class NvidiaReader {
  public:
   NvidiaReader(const NvidiaSourceOptions& options, ReadProgress& progress)
       : options_(options), files_(options.root), progress_(progress) {}
 
   SourceReport Read() {
-    proc_ = ReadProcNvidia(files_);
-    pci_ = ReadPciGpus(files_, kNvidiaVendor);
+    // The module's and the kernel's own files can hang too, where the driver holds a lock.
+    if (Take("proc")) proc_ = ReadProcNvidia(files_);
+    if (Take("pci")) pci_ = ReadPciGpus(files_, kNvidiaVendor);
     report_.facts["driver"] = proc_.driver;
+    report_.facts["flavor"] = proc_.flavor;
+    report_.facts["toolkit"] = AnyGpu() ? ReadToolkitVersion(files_)
+                                        : Reading<std::string>::Unknown("no NVIDIA GPU");
     report_.facts["runtime"] = Reading<std::string>::Unknown("the vendor's library was not asked");
     report_.facts["library"] = report_.facts["runtime"];
     ReadLibrary();
     AddProcDevices();
+    AddLinks();
     CheckPci();
     CheckCounts();
     for (auto& [id, device] : devices_) {
@@ -40,6 +53,12 @@ class NvidiaReader {
   }
 
  private:
+  bool Take(const std::string& step) {
+    if (progress_.ShouldSkip(step)) return false;
+    progress_.Begin(step);
+    return true;
+  }
+
   void Add(std::string code, Severity severity, std::string device, std::string evidence,
            std::string remedy) {
     report_.findings.push_back(
@@ -166,7 +185,12 @@ class NvidiaReader {
     if (proc != nullptr) seen_.insert(proc->address);
     FillFromPci(gpu.device);
     SetHealth(gpu);
+    if (gpu.device.pci_address.known()) {
+      whole_at_[gpu.device.pci_address.value] = gpu.device.id.value;
+    }
     if (!gpu.mig_on) {
+      if (gpu.device.links.known()) nvlinks_[gpu.device.id.value] = std::move(gpu.nvlinks);
+      report_.telemetry[gpu.device.id.value] = std::move(gpu.telemetry);
       Insert(std::move(gpu.device));
       return;
     }
@@ -174,9 +198,11 @@ class NvidiaReader {
       Add("MigWithoutInstances", Severity::kWarning, gpu.device.id.value,
           "MIG is on and the GPU has no instance", "create instances, or switch MIG off");
     }
-    for (Device& instance : gpu.instances) {
+    for (std::size_t i = 0; i < gpu.instances.size(); ++i) {
+      Device& instance = gpu.instances[i];
       FillFromPci(instance);
       instance.healthy = gpu.device.healthy;
+      report_.telemetry[instance.id.value] = std::move(gpu.instance_telemetry[i]);
       Insert(std::move(instance));
     }
   }
@@ -187,14 +213,14 @@ class NvidiaReader {
     const auto fail = [&](const std::string& why) {
       device.healthy = Reading<bool>::Of(false, why);
     };
-    if (gpu.remap_pending) {
+    if (device.rows_pending.known() && device.rows_pending.value > 0) {
       Add("RowRemapPending", Severity::kWarning, device.id.value,
           "a memory row waits to be replaced", "reset the GPU when it is idle");
     }
     if (device.uncorrected_errors.known() && device.uncorrected_errors.value > 0) {
       fail(std::to_string(device.uncorrected_errors.value) + " uncorrectable memory errors");
     }
-    if (gpu.remap_failed) {
+    if (device.rows_failed.known() && device.rows_failed.value > 0) {
       fail("a memory row could not be replaced");
       Add("RowRemapFailed", Severity::kError, device.id.value, "row remapping failed",
           "replace the GPU");
@@ -216,8 +242,11 @@ class NvidiaReader {
 
   void FillFromPci(Device& device) const {
     device.numa_node = Reading<std::int64_t>::Unknown("sysfs does not list the GPU");
+    device.cpus = Reading<std::string>::Unknown("sysfs does not list the GPU");
     for (const PciGpu& gpu : pci_.gpus) {
       if (!device.pci_address.known() || gpu.address != device.pci_address.value) continue;
+      if (!device.pci_id.known() && gpu.device) device.pci_id = NvidiaPciId(*gpu.device);
+      device.cpus = files_.Text(gpu.folder + "/local_cpulist");
       device.numa_node = files_.Number(gpu.folder + "/numa_node");
       if (device.numa_node.known() && device.numa_node.value < 0) {
         device.numa_node = Reading<std::int64_t>::Unknown("the firmware names no NUMA node");
@@ -249,6 +278,28 @@ class NvidiaReader {
         device.healthy = Reading<bool>::Unknown(no_library_);
       }
       Insert(std::move(device));
+    }
+  }
+
+  // Bundles each GPU's NVLinks by what is at their other ends: a GPU of this node, or else a switch.
+  void AddLinks() {
+    for (const auto& [id, ends] : nvlinks_) {
+      std::map<std::string, DeviceLink> bundles;
+      for (const NvLinkEnd& end : ends) {
+        const auto peer = whole_at_.find(end.remote_address);
+        const std::string name = peer == whole_at_.end() ? std::string() : peer->second;
+        DeviceLink& bundle = bundles[name];
+        bundle.kind = "nvlink";
+        bundle.peer = name;
+        ++bundle.count;
+        bundle.active += end.active ? 1 : 0;
+      }
+      std::vector<DeviceLink> links;
+      for (auto& [name, bundle] : bundles) links.push_back(std::move(bundle));
+      const auto device = devices_.find(id);
+      if (device != devices_.end()) {
+        device->second.links = Reading<std::vector<DeviceLink>>::Of(std::move(links));
+      }
     }
   }
 
@@ -315,7 +366,9 @@ class NvidiaReader {
   PciGpus pci_;
   std::map<std::string, Device> devices_;
   std::set<std::string> seen_;       // addresses of /proc that the library told of
-  std::vector<std::string> failed_;  // indices without identity
+  std::map<std::string, std::string> whole_at_;           // PCI address -> id of the GPU there
+  std::map<std::string, std::vector<NvLinkEnd>> nvlinks_;  // by id of the GPU
+  std::vector<std::string> failed_;                        // indices without identity
   std::optional<std::size_t> library_count_;
   std::size_t answered_ = 0;
   std::size_t pci_bound_ = 0;

@@ -55,6 +55,27 @@ Api BindAll(void* library) {
   Bind(library, {"nvmlDeviceGetRemappedRows"}, api.remapped_rows);
   Bind(library, {"nvmlDeviceGetMigDeviceHandleByIndex"}, api.mig_handle);
   Bind(library, {"nvmlDeviceGetAttributes_v2", "nvmlDeviceGetAttributes"}, api.attributes);
+  Bind(library, {"nvmlDeviceGetNvLinkState"}, api.nvlink_state);
+  Bind(library, {"nvmlDeviceGetNvLinkRemotePciInfo_v2", "nvmlDeviceGetNvLinkRemotePciInfo"},
+       api.nvlink_remote_pci);
+  Bind(library, {"nvmlDeviceGetRetiredPages"}, api.retired_pages);
+  Bind(library, {"nvmlDeviceGetRetiredPagesPendingStatus"}, api.retired_pages_pending);
+  Bind(library, {"nvmlDeviceGetTemperature"}, api.temperature);
+  Bind(library, {"nvmlDeviceGetClockInfo"}, api.clock);
+  Bind(library, {"nvmlDeviceGetUtilizationRates"}, api.utilization);
+  Bind(library, {"nvmlDeviceGetFieldValues"}, api.fields);
+  Bind(library, {"nvmlDeviceGetGpuFabricInfoV"}, api.fabric);
+  // The first form of this call has a smaller struct: not taken.
+  Bind(library,
+       {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"},
+       api.processes);
+  Bind(library, {"nvmlDeviceGetPowerUsage"}, api.power);
+  Bind(library, {"nvmlDeviceGetEnforcedPowerLimit"}, api.power_limit);
+  Bind(library, {"nvmlDeviceGetPcieReplayCounter"}, api.replays);
+  Bind(library, {"nvmlDeviceGetTotalEnergyConsumption"}, api.energy);
+  Bind(library,
+       {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"},
+       api.clock_reasons);
   api.simulated = dlsym(library, "bimetal_simulated_nvml") != nullptr;
   return api;
 }

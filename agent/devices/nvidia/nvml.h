@@ -18,6 +18,7 @@ inline constexpr Return kSuccess = 0;
 inline constexpr Return kInvalidArgument = 2;
 inline constexpr Return kNotSupported = 3;
 inline constexpr Return kNotFound = 6;
+inline constexpr Return kInsufficientSize = 7;
 inline constexpr Return kDriverNotLoaded = 9;
 inline constexpr Return kFunctionNotFound = 13;
 inline constexpr Return kGpuIsLost = 15;
@@ -64,9 +65,51 @@ struct Attributes {
 };
 static_assert(sizeof(Attributes) == 40);
 
+struct Utilization {
+  unsigned gpu;
+  unsigned memory;
+};
+static_assert(sizeof(Utilization) == 8);
+
+struct ProcessInfo {
+  unsigned pid;
+  std::uint64_t used_bytes;
+  unsigned gpu_instance;
+  unsigned compute_instance;
+};
+static_assert(sizeof(ProcessInfo) == 24);
+
+struct FieldValue {
+  unsigned id;
+  unsigned scope;
+  long long timestamp;
+  long long latency;
+  int value_type;  // 0 double, 1 u32, 2 unsigned long, 3 u64, 4 s64, 5 s32, 6 u16
+  Return code;
+  std::uint64_t value;  // the first bytes are of value_type
+};
+static_assert(sizeof(FieldValue) == 40);
+inline constexpr unsigned kFieldMemoryTemperature = 82;
+inline constexpr unsigned kFieldRecoveryAction = 230;
+
+struct FabricInfo {
+  unsigned version;
+  unsigned char cluster[16];
+  Return status;
+  unsigned clique;
+  unsigned char state;  // 0 not supported, 1 not started, 2 in progress, 3 completed
+  unsigned health_mask;
+};
+static_assert(sizeof(FabricInfo) == 36);
+inline constexpr unsigned kFabricInfoVersion = 0x02000024;
+
+// No GPU has more NVLinks (NVML_NVLINK_MAX_LINKS).
+inline constexpr unsigned kMaxNvLinks = 36;
+
 using TextCall = Return (*)(Handle, char*, unsigned);
 using NumberCall = Return (*)(Handle, unsigned*);
 using TwoNumbersCall = Return (*)(Handle, unsigned*, unsigned*);
+using LongCall = Return (*)(Handle, std::uint64_t*);
 
 // Functions that the library does not have are null: an older driver, not an error.
 struct Api {
@@ -100,6 +143,21 @@ struct Api {
   Return (*remapped_rows)(Handle, unsigned*, unsigned*, unsigned*, unsigned*) = nullptr;
   Return (*mig_handle)(Handle, unsigned, Handle*) = nullptr;
   Return (*attributes)(Handle, Attributes*) = nullptr;
+  Return (*nvlink_state)(Handle, unsigned link, int* active) = nullptr;
+  Return (*nvlink_remote_pci)(Handle, unsigned link, PciInfo*) = nullptr;
+  Return (*retired_pages)(Handle, int cause, unsigned* count, std::uint64_t* addresses) = nullptr;
+  Return (*retired_pages_pending)(Handle, int*) = nullptr;
+  Return (*temperature)(Handle, int sensor, unsigned*) = nullptr;
+  Return (*clock)(Handle, int type, unsigned* mhz) = nullptr;
+  Return (*utilization)(Handle, Utilization*) = nullptr;
+  Return (*fields)(Handle, int count, FieldValue*) = nullptr;
+  Return (*fabric)(Handle, FabricInfo*) = nullptr;
+  Return (*processes)(Handle, unsigned* count, ProcessInfo*) = nullptr;
+  NumberCall power = nullptr;        // mW
+  NumberCall power_limit = nullptr;  // mW, the one in force
+  NumberCall replays = nullptr;
+  LongCall energy = nullptr;  // mJ since the driver was loaded
+  LongCall clock_reasons = nullptr;
   bool simulated = false;  // the library is tests/machines' and says so
   std::string path;        // what was opened
 };

@@ -1,11 +1,11 @@
 #include "agent/devices/nvidia/nvml_device.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <limits>
 #include <utility>
 
+#include "agent/devices/nvidia/nvml_asker.h"
+#include "agent/devices/nvidia/nvml_telemetry.h"
 #include "agent/devices/nvidia/proc.h"
 
 namespace bimetal::agent {
@@ -13,126 +13,6 @@ namespace {
 
 using Number = Reading<std::int64_t>;
 using Text = Reading<std::string>;
-
-// Asks one device; keeps the gravest answer.
-class Asker {
- public:
-  Asker(const nvml::Api& api, nvml::Handle handle, nvml::Return& worst)
-      : api_(api), handle_(handle), worst_(worst) {}
-
-  Text String(nvml::TextCall call) {
-    std::array<char, 256> buffer{};
-    if (call == nullptr) return Missing<std::string>();
-    const auto code = call(handle_, buffer.data(), static_cast<unsigned>(buffer.size() - 1));
-    if (code != nvml::kSuccess) return Answer<std::string>(code);
-    return FromBuffer(buffer.data());
-  }
-
-  Text GspFirmware() {
-    std::array<char, 256> buffer{};
-    if (api_.gsp_firmware == nullptr) return Missing<std::string>();
-    const auto code = api_.gsp_firmware(handle_, buffer.data());
-    if (code != nvml::kSuccess) return Answer<std::string>(code);
-    return FromBuffer(buffer.data());
-  }
-
-  Number Unsigned(nvml::NumberCall call) {
-    unsigned value = 0;
-    if (call == nullptr) return Missing<std::int64_t>();
-    const auto code = call(handle_, &value);
-    if (code != nvml::kSuccess) return Answer<std::int64_t>(code);
-    if (value == std::numeric_limits<unsigned>::max()) return NotAvailable();
-    return Number::Of(value);
-  }
-
-  // The first of the two numbers: the present mode.
-  Number Mode(nvml::TwoNumbersCall call) {
-    unsigned now = 0;
-    unsigned pending = 0;
-    if (call == nullptr) return Missing<std::int64_t>();
-    const auto code = call(handle_, &now, &pending);
-    return code == nvml::kSuccess ? Number::Of(now) : Answer<std::int64_t>(code);
-  }
-
-  Number Memory() {
-    std::uint64_t total = 0;
-    nvml::Return code = nvml::kFunctionNotFound;
-    if (api_.memory_v2 != nullptr) {
-      nvml::MemoryV2 memory{};
-      memory.version = nvml::kMemoryV2Version;
-      code = api_.memory_v2(handle_, &memory);
-      total = memory.total;
-    }
-    if (code != nvml::kSuccess && api_.memory_v1 != nullptr) {
-      nvml::MemoryV1 memory{};
-      code = api_.memory_v1(handle_, &memory);
-      total = memory.total;
-    }
-    if (code != nvml::kSuccess) return Answer<std::int64_t>(code);
-    if (total == 0 || total > static_cast<std::uint64_t>(INT64_MAX)) return NotAvailable();
-    return Number::Of(static_cast<std::int64_t>(total));
-  }
-
-  Text Architecture() {
-    int major = 0;
-    int minor = 0;
-    if (api_.compute_capability == nullptr) return Missing<std::string>();
-    const auto code = api_.compute_capability(handle_, &major, &minor);
-    if (code != nvml::kSuccess) return Answer<std::string>(code);
-    if (major < 1 || major > 99 || minor < 0 || minor > 9) {
-      return Text::Failed("compute capability " + std::to_string(major) + "." +
-                          std::to_string(minor) + " is not possible");
-    }
-    return Text::Of("sm_" + std::to_string(major) + std::to_string(minor));
-  }
-
-  Text PciAddress() {
-    nvml::PciInfo info{};
-    if (api_.pci_info == nullptr) return Missing<std::string>();
-    const auto code = api_.pci_info(handle_, &info);
-    if (code != nvml::kSuccess) return Answer<std::string>(code);
-    const std::string text(info.bus_id, strnlen(info.bus_id, sizeof info.bus_id));
-    if (text.empty()) return Text::Unknown("the library gives no bus id");
-    return Text::Of(NormalPciAddress(text));
-  }
-
-  Number UncorrectedErrors() {
-    std::uint64_t count = 0;
-    constexpr int kUncorrected = 1;
-    constexpr int kVolatile = 0;
-    if (api_.total_ecc_errors == nullptr) return Missing<std::int64_t>();
-    const auto code = api_.total_ecc_errors(handle_, kUncorrected, kVolatile, &count);
-    if (code != nvml::kSuccess) return Answer<std::int64_t>(code);
-    if (count > static_cast<std::uint64_t>(INT64_MAX)) return NotAvailable();
-    return Number::Of(static_cast<std::int64_t>(count));
-  }
-
- private:
-  static Text FromBuffer(const char* buffer) {
-    if (*buffer == '\0') return Text::Unknown("the library gives an empty text");
-    return Text::Of(buffer);
-  }
-
-  template <class T>
-  static Reading<T> Missing() {
-    return Reading<T>::Unknown("the library does not have this query");
-  }
-
-  static Number NotAvailable() { return Number::Unknown("the library gives 'not available'"); }
-
-  template <class T>
-  Reading<T> Answer(nvml::Return code) {
-    if (code == nvml::kGpuIsLost || code == nvml::kResetRequired) worst_ = code;
-    if (code == nvml::kNotSupported || code == nvml::kFunctionNotFound) {
-      return Reading<T>::Unknown(nvml::ReturnText(code));
-    }
-    return Reading<T>::Failed(nvml::ReturnText(code));
-  }
-
-  const nvml::Api& api_;
-  nvml::Handle handle_;
-  nvml::Return& worst_;
-};
 
 // SMs by CUDA cores: cores an SM are fixed by compute capability (CUDA programming guide, table of
 // arithmetic throughput, fp32 lanes).
@@ -150,7 +30,7 @@ Number Multiprocessors(const Number& cores, const Text& architecture) {
   return Number::Of(cores.value / found->second);
 }
 
-void ReadFirmware(Asker& ask, const nvml::Api& api, Device& device) {
+void ReadFirmware(NvmlAsker& ask, const nvml::Api& api, Device& device) {
   std::map<std::string, std::string> blocks;
   const Text vbios = ask.String(api.vbios);
   const Text gsp = ask.GspFirmware();
@@ -171,17 +51,82 @@ void ReadNodes(const Number& minor, Device& device) {
   }
 }
 
-void ReadRemapping(const nvml::Api& api, nvml::Handle handle, NvmlGpu& gpu) {
-  if (api.remapped_rows == nullptr) return;
+// Pages of GPUs before Ampere, by both causes.
+Number RetiredPages(NvmlAsker& ask) {
+  if (ask.api().retired_pages == nullptr) return NvmlAsker::Missing<std::int64_t>();
+  std::int64_t total = 0;
+  for (const int cause : {0, 1}) {  // many single-bit errors, a double-bit error
+    unsigned count = 0;
+    const auto code = ask.api().retired_pages(ask.handle(), cause, &count, nullptr);
+    if (code != nvml::kSuccess && code != nvml::kInsufficientSize) {
+      return ask.Answer<std::int64_t>(code);
+    }
+    total += count;
+  }
+  return Number::Of(total);
+}
+
+Number RetiredPagesPending(NvmlAsker& ask) {
+  int pending = 0;
+  if (ask.api().retired_pages_pending == nullptr) return NvmlAsker::Missing<std::int64_t>();
+  const auto code = ask.api().retired_pages_pending(ask.handle(), &pending);
+  return code == nvml::kSuccess ? Number::Of(pending != 0 ? 1 : 0)
+                                : ask.Answer<std::int64_t>(code);
+}
+
+// Rows that were replaced (Ampere and later), else pages that were retired.
+void ReadRows(NvmlAsker& ask, Device& device) {
   unsigned corrected = 0;
   unsigned uncorrected = 0;
   unsigned pending = 0;
   unsigned failed = 0;
-  if (api.remapped_rows(handle, &corrected, &uncorrected, &pending, &failed) != nvml::kSuccess) {
+  Number gap = NvmlAsker::Missing<std::int64_t>();
+  if (ask.api().remapped_rows != nullptr) {
+    const auto code =
+        ask.api().remapped_rows(ask.handle(), &corrected, &uncorrected, &pending, &failed);
+    if (code == nvml::kSuccess) {
+      device.retired_rows = Number::Of(std::int64_t{corrected} + uncorrected);
+      device.rows_pending = Number::Of(pending != 0 ? 1 : 0);
+      device.rows_failed = Number::Of(failed != 0 ? 1 : 0);
+      return;
+    }
+    gap = ask.Answer<std::int64_t>(code);
+  }
+  device.retired_rows = device.rows_pending = device.rows_failed = gap;
+  if (gap.state == Known::kError) return;
+  device.retired_rows = RetiredPages(ask);
+  device.rows_pending = RetiredPagesPending(ask);
+  device.rows_failed = Number::Unknown("GPUs that retire pages do not tell");
+}
+
+// Every NVLink that the GPU has, up or down.
+void ReadNvLinks(NvmlAsker& ask, NvmlGpu& gpu) {
+  const nvml::Api& api = ask.api();
+  using Links = std::vector<DeviceLink>;
+  if (api.nvlink_state == nullptr) {
+    gpu.device.links = NvmlAsker::Missing<Links>();
     return;
   }
-  gpu.remap_pending = pending != 0;
-  gpu.remap_failed = failed != 0;
+  gpu.device.links = Reading<Links>::Of({});
+  for (unsigned link = 0; link < nvml::kMaxNvLinks; ++link) {
+    int active = 0;
+    const auto code = api.nvlink_state(ask.handle(), link, &active);
+    if (code == nvml::kInvalidArgument || code == nvml::kNotSupported) return;  // it has no more
+    if (code != nvml::kSuccess) {
+      gpu.device.links = ask.Answer<Links>(code);
+      gpu.nvlinks.clear();
+      return;
+    }
+    NvLinkEnd end;
+    end.active = active != 0;
+    nvml::PciInfo info{};
+    if (end.active && api.nvlink_remote_pci != nullptr &&
+        api.nvlink_remote_pci(ask.handle(), link, &info) == nvml::kSuccess) {
+      end.remote_address =
+          NormalPciAddress(std::string(info.bus_id, strnlen(info.bus_id, sizeof info.bus_id)));
+    }
+    gpu.nvlinks.push_back(std::move(end));
+  }
 }
 
 // "NVIDIA H100 80GB HBM3 MIG 1g.10gb" is a model and a profile.
@@ -203,20 +148,23 @@ void ReadInstances(const nvml::Api& api, nvml::Handle handle, NvmlGpu& gpu) {
     nvml::Handle instance_handle = nullptr;
     if (api.mig_handle(handle, i, &instance_handle) != nvml::kSuccess) continue;
     nvml::Return worst = 0;
-    Asker ask(api, instance_handle, worst);
+    NvmlAsker ask(api, instance_handle, worst);
     const Text uuid = ask.String(api.uuid);
     if (!uuid.known()) continue;
     Device instance = gpu.device;
     instance.id.value = uuid.value;
     SplitProfile(ask.String(api.name), gpu.device, instance);
     instance.parent = Text::Of(gpu.device.id.value);
-    instance.memory_bytes = ask.Memory();
+    const auto memory = ask.MemoryInfo();
+    instance.memory_bytes = memory.total;
+    instance.links = Reading<std::vector<DeviceLink>>::Of({}, "an instance has none");
     nvml::Attributes attributes{};
     instance.compute_units = Number::Unknown("the library gives no attributes");
     if (api.attributes != nullptr &&
         api.attributes(instance_handle, &attributes) == nvml::kSuccess) {
       instance.compute_units = Number::Of(attributes.multiprocessors);
     }
+    gpu.instance_telemetry.push_back(InstanceTelemetry(ask, gpu.telemetry, memory.used));
     gpu.instances.push_back(std::move(instance));
   }
 }
@@ -235,14 +183,17 @@ NvmlGpu ReadNvmlGpu(const nvml::Api& api, unsigned index) {
     gpu.why_no_handle = nvml::ReturnText(code);
     return gpu;
   }
-  Asker ask(api, handle, gpu.worst);
+  NvmlAsker ask(api, handle, gpu.worst);
   const Text uuid = ask.String(api.uuid);
   if (uuid.known()) device.id.value = uuid.value;
   device.model = ask.String(api.name);
   device.serial = ask.String(api.serial);
-  device.pci_address = ask.PciAddress();
+  const auto pci = ask.PciInfo();
+  device.pci_address = pci.address;
+  device.pci_id = pci.id;
   device.architecture = ask.Architecture();
-  device.memory_bytes = ask.Memory();
+  const auto memory = ask.MemoryInfo();
+  device.memory_bytes = memory.total;
   device.compute_units = Multiprocessors(ask.Unsigned(api.cores), device.architecture);
   device.link_generation = ask.Unsigned(api.link_generation);
   device.link_generation_max = ask.Unsigned(api.max_link_generation);
@@ -251,9 +202,11 @@ NvmlGpu ReadNvmlGpu(const nvml::Api& api, unsigned index) {
   ReadFirmware(ask, api, device);
   const Number ecc = ask.Mode(api.ecc_mode);
   device.ecc = ecc.known() ? Text::Of(ecc.value != 0 ? "on" : "off") : SameGap<std::string>(ecc);
-  device.uncorrected_errors = ask.UncorrectedErrors();
+  device.uncorrected_errors = ask.EccErrors(1);
   ReadNodes(ask.Unsigned(api.minor), device);
-  ReadRemapping(api, handle, gpu);
+  ReadRows(ask, device);
+  ReadNvLinks(ask, gpu);
+  gpu.telemetry = ReadNvmlTelemetry(ask, memory.used);
   const Number mig = ask.Mode(api.mig_mode);
   gpu.mig_on = mig.known() && mig.value == 1;
   // Not supported means that the GPU is always whole.

@@ -9,16 +9,23 @@
 
 namespace bimetal::agent {
 
+// One NVLink of a GPU.
+struct NvLinkEnd {
+  bool active = false;
+  std::string remote_address;  // PCI address at the other end; empty: down, or not told
+};
+
 // What NVML says about one index.
 struct NvmlGpu {
   unsigned index = 0;
   Device device;               // id empty where the UUID could not be read
   nvml::Return worst = 0;      // the gravest answer: lost or reset required, else 0
   std::string why_no_handle;   // not empty: there is no handle, hence nothing else
-  bool remap_pending = false;  // a memory row waits for a reset to be replaced
-  bool remap_failed = false;
   bool mig_on = false;
   std::vector<Device> instances;  // where mig_on
+  std::vector<Telemetry> instance_telemetry;  // one an instance
+  Telemetry telemetry;
+  std::vector<NvLinkEnd> nvlinks;  // by number; device.links says why where they are not known
 };
 
 // Asks for every field of the GPU at `index`, each by itself. May block in the driver.

@@ -38,6 +38,19 @@ Reading<std::string> ParseVersion(const Reading<std::string>& text) {
   return Reading<std::string>::Failed("no version in proc/driver/nvidia/version");
 }
 
+// The open module says so in its first line.
+Reading<std::string> ParseFlavor(const Reading<std::string>& text) {
+  if (!text.known()) return text;
+  const std::string_view line = Lines(text.value)[0];
+  if (line.find("Open Kernel Module") != std::string_view::npos) {
+    return Reading<std::string>::Of("open");
+  }
+  if (line.find("Kernel Module") != std::string_view::npos) {
+    return Reading<std::string>::Of("proprietary");
+  }
+  return Reading<std::string>::Failed("no flavour in proc/driver/nvidia/version");
+}
+
 }  // namespace
 
 bool ProcGpu::Excluded() const {
@@ -58,7 +71,9 @@ Reading<std::string> ProcGpu::Get(const std::string& key) const {
 
 ProcNvidia ReadProcNvidia(const RootFiles& files) {
   ProcNvidia out;
-  out.driver = ParseVersion(files.Text("proc/driver/nvidia/version"));
+  const auto version = files.Text("proc/driver/nvidia/version");
+  out.driver = ParseVersion(version);
+  out.flavor = ParseFlavor(version);
   if (!out.driver.known()) {
     const auto module = files.Text("sys/module/nvidia/version");
     if (module.known()) out.driver = module;

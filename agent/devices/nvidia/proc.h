@@ -20,6 +20,7 @@ struct ProcGpu {
 struct ProcNvidia {
   bool present = false;         // the folder of GPUs could be listed
   Reading<std::string> driver;  // version of the loaded module
+  Reading<std::string> flavor;  // "open" or "proprietary"
   std::vector<ProcGpu> gpus;    // by address
 };
 

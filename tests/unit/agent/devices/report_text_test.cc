@@ -17,6 +17,7 @@ SourceReport OddReport() {
   device.numa_node = Reading<std::int64_t>::Of(-7);
   device.healthy = Reading<bool>::Of(false, "lost");
   device.ecc = Reading<std::string>::Failed("");
+  device.links = Reading<std::vector<DeviceLink>>::Of({{"xgmi", "GPU=2;", 7, 6}, {"pcie", "", 0, -1}});
   device.device_nodes = {"/dev/dri/renderD128", "/dev/kfd"};
   SourceReport report;
   report.simulated = true;
@@ -26,6 +27,13 @@ SourceReport OddReport() {
   report.findings = {{"Code", Severity::kInfo, "d", "saw\nthis", "do that", "kmsg-1", Effect::kCordon,
                       "amd", "https://example.com/a=b;c"},
                      {"Other", Severity::kWarning, "", "", "", "", Effect::kRevalidate, "", ""}};
+  Telemetry& telemetry = report.telemetry[device.id.value];
+  telemetry.power_milliwatts = Reading<std::int64_t>::Of(750'000, "of the whole GPU");
+  telemetry.throttle = Reading<std::vector<std::string>>::Of({"a;b", "power-cap"});
+  telemetry.throttle_counts =
+      Reading<std::map<std::string, std::int64_t>>::Of({{"a=b", 12}, {"thermal", INT64_MAX}});
+  telemetry.processes = Reading<std::vector<GpuProcess>>::Of({{12, -1}, {4711, 1 << 20}});
+  telemetry.fabric = Reading<std::string>::Failed("not\tsupported");
   report.facts["driver"] = Reading<std::string>::Of("1.2");
   report.facts["runtime"] = Reading<std::string>::Failed("why");
   return report;
