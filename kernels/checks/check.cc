@@ -1,7 +1,9 @@
 #include "kernels/checks/check.h"
 
+#include <algorithm>
 #include <array>
 #include <cinttypes>
+#include <cmath>
 #include <cstdio>
 
 #include "kernels/checks/compute_checksum.h"
@@ -42,6 +44,23 @@ const Check* FindCheck(std::string_view key) {
     if (check.key == key) return &check;
   }
   return nullptr;
+}
+
+Distribution Summarize(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  const auto rank = [&](double share) {
+    const auto nearest =
+        static_cast<std::size_t>(std::ceil(share * static_cast<double>(samples.size())));
+    return samples[std::clamp<std::size_t>(nearest, 1, samples.size()) - 1];
+  };
+  Distribution out;
+  out.samples = static_cast<std::uint32_t>(samples.size());
+  out.min = samples.front();
+  out.p5 = rank(0.05);
+  out.median = rank(0.5);
+  out.p95 = rank(0.95);
+  out.max = samples.back();
+  return out;
 }
 
 CheckResult FromError(const DeviceError& error) {

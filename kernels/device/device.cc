@@ -68,4 +68,16 @@ void DeviceBuffer::Release() {
   device_ = nullptr;
 }
 
+Outcome<PinnedMemory> PinnedMemory::Make(Device& device, std::uint64_t bytes) {
+  KERNELS_TRY_ASSIGN(const PinnedBuffer buffer, device.AllocatePinned(bytes));
+  return PinnedMemory(device, buffer);
+}
+
+PinnedMemory::PinnedMemory(PinnedMemory&& other) noexcept
+    : device_(std::exchange(other.device_, nullptr)), buffer_(other.buffer_) {}
+
+PinnedMemory::~PinnedMemory() {
+  if (device_ != nullptr) (void)device_->FreePinned(buffer_);
+}
+
 }  // namespace bimetal::kernels

@@ -52,14 +52,31 @@ struct MemoryInfo {
   std::uint64_t total_bytes = 0;
 };
 
+// Page-locked host memory, which the device reads and writes by itself.
+struct PinnedBuffer {
+  std::byte* data = nullptr;
+  std::uint64_t bytes = 0;
+};
+
+// What the device's library tells of its state now; each absent where it does not.
+struct Telemetry {
+  std::optional<double> clock_mhz;
+  std::optional<double> power_watts;
+  std::optional<double> temperature_celsius;
+  // Memory errors that could not be corrected, since the driver was loaded.
+  std::optional<std::uint64_t> uncorrected_errors;
+};
+
 struct LaunchShape {
   std::uint32_t blocks = 1;
   std::uint32_t threads = 1;  // a block
   std::uint64_t total() const { return std::uint64_t{blocks} * threads; }
 };
 
-// An opened device. One thread at a time. Any call may fail with kLost. After kTimeout the device
-// is wedged: destroy nothing that would wait for it, and end the process.
+// An opened device. One thread at a time; CanAccessPeer, EnablePeer and QueueCopyPeer also use the
+// peer. Any call may fail with kLost. After kTimeout the device is wedged: destroy nothing that
+// would wait for it, and end the process. What is queued runs in order of queueing and is done
+// when Synchronize or StopTimer says so; buffers must live until then.
 class Device {
  public:
   virtual ~Device() = default;
@@ -77,6 +94,31 @@ class Device {
                       std::span<const std::byte> args) = 0;
   // Returns when every queued launch is done, or with kTimeout at the deadline.
   virtual Done Synchronize(Deadline deadline) = 0;
+  virtual Outcome<PinnedBuffer> AllocatePinned(std::uint64_t bytes) = 0;
+  virtual Done FreePinned(const PinnedBuffer& buffer) = 0;
+  // The first `bytes` of both buffers.
+  virtual Done QueueUpload(const Buffer& to, const PinnedBuffer& from, std::uint64_t bytes) = 0;
+  virtual Done QueueDownload(const PinnedBuffer& to, const Buffer& from, std::uint64_t bytes) = 0;
+  virtual Done QueueCopy(const Buffer& to, const Buffer& from, std::uint64_t bytes) = 0;
+  // Whether this device reaches the peer's memory without a detour over the host's. Both devices
+  // are of one back end.
+  virtual Outcome<bool> CanAccessPeer(Device& peer) = 0;
+  virtual Done EnablePeer(Device& peer) = 0;
+  // From this device's memory to the peer's, over the direct path where EnablePeer opened it.
+  virtual Done QueueCopyPeer(Device& peer, const Buffer& to, const Buffer& from,
+                             std::uint64_t bytes) = 0;
+  // Device time from the one to the other, in nanoseconds: of what was queued between them.
+  virtual Done StartTimer() = 0;
+  virtual Outcome<double> StopTimer(Deadline deadline) = 0;
+  virtual Telemetry Sample() = 0;
+  // What a simulated device claims as its rate in the unit of `check`, one value a sample, drawn
+  // from its description with `seed`. Nothing on devices that are to be measured.
+  virtual std::optional<std::vector<double>> ModelledRates(std::string_view check,
+                                                           std::uint64_t seed,
+                                                           std::size_t samples) const {
+    (void)check, (void)seed, (void)samples;
+    return std::nullopt;
+  }
   // Why a clean result over `buffer` would say less than it seems (a simulated fault lies outside).
   virtual std::optional<std::string> UntestedReason(const Buffer& buffer) const = 0;
 };
@@ -118,6 +160,26 @@ class DeviceBuffer {
 
   Device* device_ = nullptr;
   Buffer buffer_;
+};
+
+// Owns pinned host memory for as long as the device lives. REQUIRES: outlived by the device.
+class PinnedMemory {
+ public:
+  static Outcome<PinnedMemory> Make(Device& device, std::uint64_t bytes);
+  PinnedMemory(PinnedMemory&& other) noexcept;
+  PinnedMemory& operator=(PinnedMemory&& other) = delete;
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
+  ~PinnedMemory();
+
+  const PinnedBuffer& get() const { return buffer_; }
+  std::span<std::byte> bytes() const { return {buffer_.data, buffer_.bytes}; }
+
+ private:
+  PinnedMemory(Device& device, PinnedBuffer buffer) : device_(&device), buffer_(buffer) {}
+
+  Device* device_ = nullptr;
+  PinnedBuffer buffer_;
 };
 
 // Launch with a typed argument struct.

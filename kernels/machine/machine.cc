@@ -72,11 +72,39 @@ struct FaultName {
   std::string_view name;
   FaultKind kind;
 };
-constexpr std::array<FaultName, 5> kFaultNames = {{{"memory", FaultKind::kMemory},
-                                                   {"compute", FaultKind::kCompute},
-                                                   {"hang", FaultKind::kHang},
-                                                   {"vanish", FaultKind::kVanish},
-                                                   {"skip", FaultKind::kSkip}}};
+constexpr std::array<FaultName, 14> kFaultNames = {{{"memory", FaultKind::kMemory},
+                                                    {"compute", FaultKind::kCompute},
+                                                    {"hang", FaultKind::kHang},
+                                                    {"vanish", FaultKind::kVanish},
+                                                    {"skip", FaultKind::kSkip},
+                                                    {"corruptHost", FaultKind::kCorruptHost},
+                                                    {"corruptPeer", FaultKind::kCorruptPeer},
+                                                    {"errors", FaultKind::kErrors},
+                                                    {"slowMemory", FaultKind::kSlowMemory},
+                                                    {"slowHost", FaultKind::kSlowHost},
+                                                    {"slowLink", FaultKind::kSlowLink},
+                                                    {"slowCompute", FaultKind::kSlowCompute},
+                                                    {"linkDown", FaultKind::kLinkDown},
+                                                    {"noMemory", FaultKind::kNoMemory}}};
+// Calls of the device layer that a device can hang in.
+constexpr std::array<std::string_view, 9> kHangCalls = {
+    "open", "allocate", "upload", "download", "copy", "launch", "wait", "event", "peer"};
+// Rates are written in thousandths of the check's unit: MB/s, GFLOPS, ns.
+constexpr double kThousandths = 1000.0;
+constexpr std::int64_t kMaxRate = 1'000'000'000'000;
+
+bool IsSlow(FaultKind kind) {
+  return kind == FaultKind::kSlowMemory || kind == FaultKind::kSlowHost ||
+         kind == FaultKind::kSlowLink || kind == FaultKind::kSlowCompute;
+}
+
+std::string KnownFaults() {
+  std::string known;
+  for (const FaultName& fault : kFaultNames) {
+    known += (known.empty() ? "" : ", ") + std::string(fault.name);
+  }
+  return known;
+}
 
 HostFault ReadFault(const JsonValue& value, const DeviceInfo& info, const std::string& where,
                     std::string* error) {
@@ -86,7 +114,7 @@ HostFault ReadFault(const JsonValue& value, const DeviceInfo& info, const std::s
   const auto named = std::find_if(kFaultNames.begin(), kFaultNames.end(),
                                   [&](const FaultName& known) { return known.name == kind; });
   if (named == kFaultNames.end()) {
-    members.Refuse("unknown kind \"" + kind + "\" (memory, compute, hang, vanish or skip)");
+    members.Refuse("unknown kind \"" + kind + "\"; there are " + KnownFaults());
   } else {
     fault.kind = named->kind;
   }
@@ -100,6 +128,19 @@ HostFault ReadFault(const JsonValue& value, const DeviceInfo& info, const std::s
   } else if (fault.kind == FaultKind::kCompute) {
     members.Only({"kind", "unit"});
     fault.unit = static_cast<std::uint32_t>(members.Integer("unit", 0, info.compute_units - 1));
+  } else if (fault.kind == FaultKind::kHang) {
+    members.Only({"kind", "call"});
+    fault.call = members.Text("call", false);
+    if (!fault.call.empty() &&
+        std::find(kHangCalls.begin(), kHangCalls.end(), fault.call) == kHangCalls.end()) {
+      members.Refuse("call \"" + fault.call + "\" is none of the device layer's");
+    }
+  } else if (IsSlow(fault.kind)) {
+    members.Only({"kind", "percent"});
+    fault.percent = static_cast<std::uint32_t>(members.Integer("percent", 1, 99));
+  } else if (fault.kind == FaultKind::kErrors) {
+    members.Only({"kind", "count"});
+    fault.count = static_cast<std::uint64_t>(members.Integer("count", 1, kMaxInteger, 1));
   } else {
     members.Only({"kind"});
   }
@@ -107,10 +148,29 @@ HostFault ReadFault(const JsonValue& value, const DeviceInfo& info, const std::s
   return fault;
 }
 
+// {"hbm-triad":{"value":2950000,"noisePercent":1},...}: what differs from the architecture's own.
+void ReadRates(const JsonValue& value, const std::string& where, HostDeviceSpec* spec,
+               std::string* error) {
+  if (value.AsObject() == nullptr) {
+    if (error->empty()) *error = where + ": must be an object";
+    return;
+  }
+  for (const auto& [check, one] : *value.AsObject()) {
+    Members members(one, where + "." + check);
+    members.Only({"value", "noisePercent"});
+    if (!spec->rates.contains(check)) members.Refuse("is no check that measures a rate");
+    HostRate& rate = spec->rates[check];
+    rate.value = static_cast<double>(members.Integer("value", 1, kMaxRate)) / kThousandths;
+    rate.noise_percent = static_cast<double>(
+        members.Integer("noisePercent", 0, 50, static_cast<std::int64_t>(rate.noise_percent)));
+    if (error->empty()) *error = members.error();
+  }
+}
+
 HostDeviceSpec ReadDevice(const JsonValue& value, const std::string& where, std::string* error) {
   Members members(value, where);
-  members.Only(
-      {"id", "vendor", "name", "arch", "computeUnits", "memoryBytes", "pciAddress", "faults"});
+  members.Only({"id", "vendor", "name", "arch", "computeUnits", "memoryBytes", "pciAddress",
+                "faults", "rates"});
   HostDeviceSpec spec;
   spec.info.id = members.Text("id", true);
   spec.info.vendor = members.Text("vendor", true);
@@ -124,6 +184,10 @@ HostDeviceSpec ReadDevice(const JsonValue& value, const std::string& where, std:
       static_cast<std::uint32_t>(members.Integer("computeUnits", 1, kMaxUnits));
   spec.info.memory_bytes =
       static_cast<std::uint64_t>(members.Integer("memoryBytes", 1 << 20, kMaxInteger));
+  spec.rates = DefaultRates(spec.info);
+  if (const JsonValue* rates = members.Get("rates", false)) {
+    ReadRates(*rates, where + ".rates", &spec, error);
+  }
   const JsonValue* faults = members.Get("faults", false);
   if (faults != nullptr && faults->AsArray() == nullptr) members.Refuse("faults must be a list");
   if (error->empty()) *error = members.error();

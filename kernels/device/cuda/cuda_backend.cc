@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <utility>
 
-#include "kernels/device/cuda/cuda_device.h"
+#include "kernels/device/cuda/cuda_vendor.h"
+#include "kernels/device/cuda/nvml_monitor.h"
+#include "kernels/device/vendor/vendor_device.h"
 
 namespace bimetal::kernels {
 namespace {
@@ -86,7 +88,8 @@ Outcome<std::unique_ptr<Device>> CudaBackend::Open(std::string_view id) {
     cuda::CuDevice device = 0;
     KERNELS_TRY(cuda::Check(*api_, api_->device_get(&device, static_cast<int>(ordinal)),
                             "device " + std::string(id) + ": cuDeviceGet"));
-    return CudaDevice::Open(api_, device, infos[ordinal]);
+    return VendorDevice<CudaVendor>::Open(CudaVendor(api_, device), infos[ordinal],
+                                          OpenNvmlMonitor(infos[ordinal]));
   }
   return DeviceError{DeviceErrorCode::kNotFound, "no CUDA device answers to id " + std::string(id)};
 }

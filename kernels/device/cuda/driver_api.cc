@@ -1,5 +1,7 @@
 #include "kernels/device/cuda/driver_api.h"
 
+#include "kernels/device/vendor/call.h"
+
 namespace bimetal::kernels::cuda {
 namespace {
 
@@ -48,6 +50,18 @@ Done LoadAll(const Library& library, DriverApi* api) {
   KERNELS_TRY(library.Load("cuMemFree_v2", &api->mem_free));
   KERNELS_TRY(library.Load("cuMemcpyHtoD_v2", &api->memcpy_to_device));
   KERNELS_TRY(library.Load("cuMemcpyDtoH_v2", &api->memcpy_to_host));
+  KERNELS_TRY(library.Load("cuMemHostAlloc", &api->mem_host_alloc));
+  KERNELS_TRY(library.Load("cuMemFreeHost", &api->mem_free_host));
+  KERNELS_TRY(library.Load("cuMemcpyHtoDAsync_v2", &api->memcpy_to_device_async));
+  KERNELS_TRY(library.Load("cuMemcpyDtoHAsync_v2", &api->memcpy_to_host_async));
+  KERNELS_TRY(library.Load("cuMemcpyDtoDAsync_v2", &api->memcpy_device_async));
+  KERNELS_TRY(library.Load("cuMemcpyPeerAsync", &api->memcpy_peer_async));
+  KERNELS_TRY(library.Load("cuDeviceCanAccessPeer", &api->device_can_access_peer));
+  KERNELS_TRY(library.Load("cuCtxEnablePeerAccess", &api->ctx_enable_peer_access));
+  KERNELS_TRY(library.Load("cuEventCreate", &api->event_create));
+  KERNELS_TRY(library.Load("cuEventRecord", &api->event_record));
+  KERNELS_TRY(library.Load("cuEventElapsedTime", &api->event_elapsed_time));
+  KERNELS_TRY(library.Load("cuEventDestroy_v2", &api->event_destroy));
   KERNELS_TRY(library.Load("cuModuleLoadData", &api->module_load_data));
   KERNELS_TRY(library.Load("cuModuleUnload", &api->module_unload));
   KERNELS_TRY(library.Load("cuModuleGetFunction", &api->module_get_function));
@@ -78,7 +92,7 @@ Outcome<std::shared_ptr<const DriverApi>> OpenDriver(const std::vector<std::stri
   KERNELS_TRY_ASSIGN(const Library library, Library::Open(names));
   auto api = std::make_shared<DriverApi>();
   KERNELS_TRY(LoadAll(library, api.get()));
-  KERNELS_TRY(Check(*api, api->init(0), "cuInit"));
+  KERNELS_TRY(Check(*api, Invoke("cuInit", api->init, 0u).code, "cuInit"));
   return std::shared_ptr<const DriverApi>(std::move(api));
 }
 

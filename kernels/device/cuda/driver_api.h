@@ -19,6 +19,7 @@ using CuContext = struct CuContextOpaque*;
 using CuModule = struct CuModuleOpaque*;
 using CuFunction = struct CuFunctionOpaque*;
 using CuStream = struct CuStreamOpaque*;
+using CuEvent = struct CuEventOpaque*;
 struct CuUuid {
   unsigned char bytes[16];
 };
@@ -34,12 +35,14 @@ inline constexpr CuResult kErrorEccUncorrectable = 214;
 inline constexpr CuResult kErrorNvlinkUncorrectable = 220;
 inline constexpr CuResult kErrorUnsupportedPtxVersion = 222;
 inline constexpr CuResult kErrorNotReady = 600;
+inline constexpr CuResult kErrorPeerAccessAlreadyEnabled = 704;
 inline constexpr CuResult kErrorHardwareStack = 714;
 
 inline constexpr int kAttributeMultiprocessorCount = 16;
 inline constexpr int kAttributeComputeCapabilityMajor = 75;
 inline constexpr int kAttributeComputeCapabilityMinor = 76;
 inline constexpr unsigned kStreamNonBlocking = 1;
+inline constexpr unsigned kHostAllocPortable = 1;
 
 // Pointers into libcuda.so.1. Immutable once loaded; the functions themselves are thread-safe.
 struct DriverApi {
@@ -61,6 +64,23 @@ struct DriverApi {
   CuResult (*mem_free)(CuDevicePtr address) = nullptr;
   CuResult (*memcpy_to_device)(CuDevicePtr to, const void* from, std::size_t bytes) = nullptr;
   CuResult (*memcpy_to_host)(void* to, CuDevicePtr from, std::size_t bytes) = nullptr;
+  CuResult (*mem_host_alloc)(void** data, std::size_t bytes, unsigned flags) = nullptr;
+  CuResult (*mem_free_host)(void* data) = nullptr;
+  CuResult (*memcpy_to_device_async)(CuDevicePtr to, const void* from, std::size_t bytes,
+                                     CuStream stream) = nullptr;
+  CuResult (*memcpy_to_host_async)(void* to, CuDevicePtr from, std::size_t bytes,
+                                   CuStream stream) = nullptr;
+  CuResult (*memcpy_device_async)(CuDevicePtr to, CuDevicePtr from, std::size_t bytes,
+                                  CuStream stream) = nullptr;
+  CuResult (*memcpy_peer_async)(CuDevicePtr to, CuContext to_context, CuDevicePtr from,
+                                CuContext from_context, std::size_t bytes,
+                                CuStream stream) = nullptr;
+  CuResult (*device_can_access_peer)(int* can, CuDevice device, CuDevice peer) = nullptr;
+  CuResult (*ctx_enable_peer_access)(CuContext peer, unsigned flags) = nullptr;
+  CuResult (*event_create)(CuEvent* event, unsigned flags) = nullptr;
+  CuResult (*event_record)(CuEvent event, CuStream stream) = nullptr;
+  CuResult (*event_elapsed_time)(float* milliseconds, CuEvent begin, CuEvent end) = nullptr;
+  CuResult (*event_destroy)(CuEvent event) = nullptr;
   CuResult (*module_load_data)(CuModule* module, const void* image) = nullptr;
   CuResult (*module_unload)(CuModule module) = nullptr;
   CuResult (*module_get_function)(CuFunction* function, CuModule module,

@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <utility>
 
-#include "kernels/device/hip/hip_device.h"
+#include "kernels/device/hip/hip_vendor.h"
+#include "kernels/device/hip/sysfs_monitor.h"
+#include "kernels/device/vendor/vendor_device.h"
 
 namespace bimetal::kernels {
 
@@ -83,7 +85,8 @@ Outcome<std::unique_ptr<Device>> HipBackend::Open(std::string_view id) {
   KERNELS_TRY_ASSIGN(const std::vector<DeviceInfo> infos, Enumerate());
   for (std::size_t ordinal = 0; ordinal < infos.size(); ++ordinal) {
     if (MatchesId(infos[ordinal], id)) {
-      return HipDevice::Open(api_, static_cast<int>(ordinal), infos[ordinal]);
+      return VendorDevice<HipVendor>::Open(HipVendor(api_, static_cast<int>(ordinal)),
+                                           infos[ordinal], OpenSysfsMonitor(infos[ordinal]));
     }
   }
   return DeviceError{DeviceErrorCode::kNotFound, "no HIP device answers to id " + std::string(id)};

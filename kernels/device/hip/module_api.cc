@@ -4,6 +4,8 @@
 #include <cctype>
 #include <string_view>
 
+#include "kernels/device/vendor/call.h"
+
 namespace bimetal::kernels::hip {
 namespace {
 
@@ -44,6 +46,18 @@ Done LoadAll(const Library& library, ModuleApi* api) {
   KERNELS_TRY(library.Load("hipFree", &api->free));
   KERNELS_TRY(library.Load("hipMemcpyHtoD", &api->memcpy_to_device));
   KERNELS_TRY(library.Load("hipMemcpyDtoH", &api->memcpy_to_host));
+  KERNELS_TRY(library.Load("hipHostMalloc", &api->host_malloc));
+  KERNELS_TRY(library.Load("hipHostFree", &api->host_free));
+  KERNELS_TRY(library.Load("hipMemcpyHtoDAsync", &api->memcpy_to_device_async));
+  KERNELS_TRY(library.Load("hipMemcpyDtoHAsync", &api->memcpy_to_host_async));
+  KERNELS_TRY(library.Load("hipMemcpyDtoDAsync", &api->memcpy_device_async));
+  KERNELS_TRY(library.Load("hipMemcpyPeerAsync", &api->memcpy_peer_async));
+  KERNELS_TRY(library.Load("hipDeviceCanAccessPeer", &api->device_can_access_peer));
+  KERNELS_TRY(library.Load("hipDeviceEnablePeerAccess", &api->device_enable_peer_access));
+  KERNELS_TRY(library.Load("hipEventCreate", &api->event_create));
+  KERNELS_TRY(library.Load("hipEventRecord", &api->event_record));
+  KERNELS_TRY(library.Load("hipEventElapsedTime", &api->event_elapsed_time));
+  KERNELS_TRY(library.Load("hipEventDestroy", &api->event_destroy));
   KERNELS_TRY(library.Load("hipModuleLoadData", &api->module_load_data));
   KERNELS_TRY(library.Load("hipModuleUnload", &api->module_unload));
   KERNELS_TRY(library.Load("hipModuleGetFunction", &api->module_get_function));
@@ -68,7 +82,7 @@ Outcome<std::shared_ptr<const ModuleApi>> OpenRuntime(const std::vector<std::str
   KERNELS_TRY_ASSIGN(const Library library, Library::Open(names));
   auto api = std::make_shared<ModuleApi>();
   KERNELS_TRY(LoadAll(library, api.get()));
-  KERNELS_TRY(Check(*api, api->init(0), "hipInit"));
+  KERNELS_TRY(Check(*api, Invoke("hipInit", api->init, 0u).code, "hipInit"));
   return std::shared_ptr<const ModuleApi>(std::move(api));
 }
 

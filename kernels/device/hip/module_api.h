@@ -18,6 +18,7 @@ using HipDevicePtr = void*;
 using HipModule = struct HipModuleOpaque*;
 using HipFunction = struct HipFunctionOpaque*;
 using HipStream = struct HipStreamOpaque*;
+using HipEvent = struct HipEventOpaque*;
 struct HipUuid {
   char bytes[16];
 };
@@ -30,9 +31,11 @@ inline constexpr HipError kErrorInvalidImage = 200;
 inline constexpr HipError kErrorNoBinaryForGpu = 209;
 inline constexpr HipError kErrorEccNotCorrectable = 214;
 inline constexpr HipError kErrorNotReady = 600;
+inline constexpr HipError kErrorPeerAccessAlreadyEnabled = 704;
 
 inline constexpr int kAttributeMultiprocessorCount = 63;
 inline constexpr unsigned kStreamNonBlocking = 1;
+inline constexpr unsigned kHostMallocPortable = 1;
 
 // Pointers into libamdhip64.so. Immutable once loaded; the functions themselves are thread-safe.
 struct ModuleApi {
@@ -52,6 +55,22 @@ struct ModuleApi {
   HipError (*free)(HipDevicePtr address) = nullptr;
   HipError (*memcpy_to_device)(HipDevicePtr to, void* from, std::size_t bytes) = nullptr;
   HipError (*memcpy_to_host)(void* to, HipDevicePtr from, std::size_t bytes) = nullptr;
+  HipError (*host_malloc)(void** data, std::size_t bytes, unsigned flags) = nullptr;
+  HipError (*host_free)(void* data) = nullptr;
+  HipError (*memcpy_to_device_async)(HipDevicePtr to, void* from, std::size_t bytes,
+                                     HipStream stream) = nullptr;
+  HipError (*memcpy_to_host_async)(void* to, HipDevicePtr from, std::size_t bytes,
+                                   HipStream stream) = nullptr;
+  HipError (*memcpy_device_async)(HipDevicePtr to, HipDevicePtr from, std::size_t bytes,
+                                  HipStream stream) = nullptr;
+  HipError (*memcpy_peer_async)(void* to, int to_device, const void* from, int from_device,
+                                std::size_t bytes, HipStream stream) = nullptr;
+  HipError (*device_can_access_peer)(int* can, int device, int peer) = nullptr;
+  HipError (*device_enable_peer_access)(int peer, unsigned flags) = nullptr;
+  HipError (*event_create)(HipEvent* event) = nullptr;
+  HipError (*event_record)(HipEvent event, HipStream stream) = nullptr;
+  HipError (*event_elapsed_time)(float* milliseconds, HipEvent begin, HipEvent end) = nullptr;
+  HipError (*event_destroy)(HipEvent event) = nullptr;
   HipError (*module_load_data)(HipModule* module, const void* image) = nullptr;
   HipError (*module_unload)(HipModule module) = nullptr;
   HipError (*module_get_function)(HipFunction* function, HipModule module,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/device/host/host_device.h"
+#include "kernels/device/trace.h"
 
 namespace bimetal::kernels {
 namespace {
@@ -46,11 +47,19 @@ Outcome<std::vector<DeviceInfo>> HostBackend::Enumerate() {
 Outcome<std::unique_ptr<Device>> HostBackend::Open(std::string_view id) {
   for (const HostDeviceSpec& spec : devices_) {
     if (MatchesId(spec.info, id)) {
+      const ScopedCall scope("open");
+      for (const HostFault& fault : spec.faults) {
+        if (fault.kind == HostFault::Kind::kHang && fault.call == "open") HangForever();
+      }
       return std::unique_ptr<Device>(std::make_unique<HostDevice>(spec));
     }
   }
   return DeviceError{DeviceErrorCode::kNotFound,
                      "no simulated device answers to id " + std::string(id)};
+}
+
+void HangForever() {
+  for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
 HostDeviceSpec HostCpu() {

@@ -25,6 +25,7 @@ extern "C" {
 CuResult cuInit(unsigned) {
   // As a driver does on a sick GPU.
   if (std::getenv("FAKE_CUDA_HANGS") != nullptr) std::this_thread::sleep_until(Never());
+  if (std::getenv("FAKE_CUDA_CRASHES") != nullptr) std::abort();
   return fake_state.devices == 0 ? cuda::kErrorNoDevice : 0;
 }
 CuResult cuGetErrorName(CuResult, const char** text) { return *text = "FAKE_ERROR", 0; }
@@ -79,6 +80,45 @@ CuResult cuMemcpyDtoH_v2(void* to, cuda::CuDevicePtr from, std::size_t bytes) {
   std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
   return 0;
 }
+CuResult cuMemHostAlloc(void** data, std::size_t bytes, unsigned) {
+  return *data = bimetal::fake::Allocate(bytes), 0;
+}
+CuResult cuMemFreeHost(void* data) { return bimetal::fake::Release(data), 0; }
+CuResult cuMemcpyHtoDAsync_v2(cuda::CuDevicePtr to, const void* from, std::size_t bytes,
+                              cuda::CuStream) {
+  bimetal::fake::Move(reinterpret_cast<void*>(to), from, bytes, fake_state.corrupt_host);
+  return 0;
+}
+CuResult cuMemcpyDtoHAsync_v2(void* to, cuda::CuDevicePtr from, std::size_t bytes, cuda::CuStream) {
+  bimetal::fake::Move(to, reinterpret_cast<const void*>(from), bytes, fake_state.corrupt_host);
+  return 0;
+}
+CuResult cuMemcpyDtoDAsync_v2(cuda::CuDevicePtr to, cuda::CuDevicePtr from, std::size_t bytes,
+                              cuda::CuStream) {
+  bimetal::fake::Move(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes,
+                      false);
+  return 0;
+}
+CuResult cuMemcpyPeerAsync(cuda::CuDevicePtr to, cuda::CuContext, cuda::CuDevicePtr from,
+                           cuda::CuContext, std::size_t bytes, cuda::CuStream) {
+  bimetal::fake::Move(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes,
+                      fake_state.corrupt_peer);
+  return 0;
+}
+CuResult cuDeviceCanAccessPeer(int* can, int, int) {
+  return *can = fake_state.peers_reachable ? 1 : 0, 0;
+}
+CuResult cuCtxEnablePeerAccess(cuda::CuContext, unsigned) {
+  return fake_state.peer_enabled_before ? cuda::kErrorPeerAccessAlreadyEnabled : 0;
+}
+CuResult cuEventCreate(cuda::CuEvent* event, unsigned) {
+  return *event = reinterpret_cast<cuda::CuEvent>(&fake_state), 0;
+}
+CuResult cuEventRecord(cuda::CuEvent, cuda::CuStream) { return 0; }
+CuResult cuEventElapsedTime(float* milliseconds, cuda::CuEvent, cuda::CuEvent) {
+  return *milliseconds = fake_state.event_milliseconds, 0;
+}
+CuResult cuEventDestroy_v2(cuda::CuEvent) { return 0; }
 CuResult cuModuleLoadData(cuda::CuModule* module, const void* image) {
   if (fake_state.load_error != 0) return fake_state.load_error;
   for (const kernels::ModuleImage* known : bimetal::fake::Modules()) {

@@ -37,6 +37,12 @@ void Release(void* address) {
   allocations.erase(address);
 }
 
+void Move(void* to, const void* from, std::size_t bytes, bool corrupt) {
+  ++fake_state.queued_copies;
+  std::memcpy(to, from, bytes);
+  if (corrupt && bytes > 0) static_cast<unsigned char*>(to)[bytes / 2] ^= 1;
+}
+
 bool IsSameImage(const void* image, std::span<const std::byte> known) {
   const auto* bytes = static_cast<const std::byte*>(image);
   for (std::size_t i = 0; i < known.size(); ++i) {

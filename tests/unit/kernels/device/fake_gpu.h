@@ -20,6 +20,12 @@ struct FakeState {
   int wrong_unit = -1;          // computes wrong results
   bool tells_arch = true;       // HIP: the properties name the architecture
   const char* arch = "gfx942";  // HIP
+  bool peers_reachable = true;
+  bool peer_enabled_before = false;  // an earlier caller did it
+  bool corrupt_peer = false;         // copies to peers flip a bit
+  bool corrupt_host = false;         // queued copies from and to the host flip a bit
+  float event_milliseconds = 0.5f;   // between any two events
+  int queued_copies = 0;             // counted
 };
 
 extern "C" FakeState fake_state;
@@ -33,6 +39,9 @@ void Release(void* address);
 // A loader learns an image's size from the image alone: compares up to the first difference, which
 // lies in the headers where sizes differ.
 bool IsSameImage(const void* image, std::span<const std::byte> known);
+
+// A queued copy; flips a bit where `corrupt`.
+void Move(void* to, const void* from, std::size_t bytes, bool corrupt);
 
 const kernels::HostKernel* FindKernel(const kernels::ModuleImage& module, const char* name);
 std::span<const kernels::ModuleImage* const> Modules();

@@ -57,6 +57,37 @@ HipError hipMemcpyHtoD(void* to, void* from, std::size_t bytes) {
 HipError hipMemcpyDtoH(void* to, void* from, std::size_t bytes) {
   return std::memcpy(to, from, bytes), 0;
 }
+HipError hipHostMalloc(void** data, std::size_t bytes, unsigned) {
+  return *data = bimetal::fake::Allocate(bytes), 0;
+}
+HipError hipHostFree(void* data) { return bimetal::fake::Release(data), 0; }
+HipError hipMemcpyHtoDAsync(void* to, void* from, std::size_t bytes, hip::HipStream) {
+  return bimetal::fake::Move(to, from, bytes, fake_state.corrupt_host), 0;
+}
+HipError hipMemcpyDtoHAsync(void* to, void* from, std::size_t bytes, hip::HipStream) {
+  return bimetal::fake::Move(to, from, bytes, fake_state.corrupt_host), 0;
+}
+HipError hipMemcpyDtoDAsync(void* to, void* from, std::size_t bytes, hip::HipStream) {
+  return bimetal::fake::Move(to, from, bytes, false), 0;
+}
+HipError hipMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes,
+                            hip::HipStream) {
+  return bimetal::fake::Move(to, from, bytes, fake_state.corrupt_peer), 0;
+}
+HipError hipDeviceCanAccessPeer(int* can, int, int) {
+  return *can = fake_state.peers_reachable ? 1 : 0, 0;
+}
+HipError hipDeviceEnablePeerAccess(int, unsigned) {
+  return fake_state.peer_enabled_before ? hip::kErrorPeerAccessAlreadyEnabled : 0;
+}
+HipError hipEventCreate(hip::HipEvent* event) {
+  return *event = reinterpret_cast<hip::HipEvent>(&fake_state), 0;
+}
+HipError hipEventRecord(hip::HipEvent, hip::HipStream) { return 0; }
+HipError hipEventElapsedTime(float* milliseconds, hip::HipEvent, hip::HipEvent) {
+  return *milliseconds = fake_state.event_milliseconds, 0;
+}
+HipError hipEventDestroy(hip::HipEvent) { return 0; }
 HipError hipModuleLoadData(hip::HipModule* module, const void* image) {
   if (fake_state.load_error != 0) return fake_state.load_error;
   for (const kernels::ModuleImage* known : bimetal::fake::Modules()) {
