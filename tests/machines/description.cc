@@ -225,6 +225,13 @@ GpuGroup ReadGroup(const YAML::Node& node, const std::string& where, std::string
   keys.Integer("memoryBytes", group.memory_bytes, 1 << 20, kMost, true);
   keys.Text("driver", group.driver, true);
   keys.Text("runtime", group.runtime, false);
+  keys.Text("flavor", group.flavor, false);
+  const bool known_flavor =
+      group.flavor.empty() || (amd ? group.flavor == "dkms" || group.flavor == "in-tree"
+                                   : group.flavor == "open" || group.flavor == "proprietary");
+  if (!known_flavor) keys.Refuse("flavor", "not of this vendor");
+  if (!amd) keys.Text("toolkit", group.toolkit, false);
+  if (!amd) keys.Integer("nvlinks", group.nvlinks, 0, 36, false);
   group.firmware = ReadTexts(keys.Get("firmware"), keys, "firmware");
   ReadAddresses(keys, group);
   const YAML::Node link = keys.Get("link");
@@ -290,6 +297,12 @@ Result<Description> ParseDescription(std::string_view yaml) {
       out.groups.push_back(ReadGroup(gpus[i], "gpus[" + std::to_string(i) + "]", error));
     }
     out.faults = ReadFaults(keys, error);
+    out.files = ReadTexts(keys.Get("files"), keys, "files");
+    for (const auto& [path, text] : out.files) {
+      if (path.empty() || path.front() == '/' || path.find("..") != std::string::npos) {
+        keys.Refuse("files", "'" + path + "' is no path under the root");
+      }
+    }
     keys.RefuseOthers();
     return out;
   });

@@ -48,12 +48,16 @@ struct GpuGroup {
   std::vector<std::string> pci;  // addresses, one a GPU
   std::int64_t link_generation = 5;
   std::int64_t link_width = 16;
+  // AMD: dkms, in-tree; NVIDIA: open, proprietary. Empty: dkms, open.
+  std::string flavor;
   // AMD
   std::string compute_partition = "SPX";
   std::string memory_partition = "NPS1";
   int partitions = 1;                           // devices that one GPU is cut into
   std::string partition_entry = "amdgpu_xcp.";  // or amdgpu_xcp_, as older drivers name them
   // NVIDIA
+  int nvlinks = 0;      // of each GPU, to switches; 0: it has none
+  std::string toolkit;  // version of the container toolkit on the machine; empty: none
   std::vector<MigInstance> mig;  // not empty: MIG is on, each GPU has these
   // Answers of the library that differ: query -> value or "!code"; by device of the group, -1: all.
   std::map<int, std::map<std::string, std::string>> answers;
@@ -66,6 +70,8 @@ struct Description {
   int numa_nodes = 2;
   std::vector<GpuGroup> groups;
   std::vector<Fault> faults;  // present from the start
+  // Files under the root that are added or replaced, by path: what no other key describes.
+  std::map<std::string, std::string> files;
 
   int GpuCount() const;
 };

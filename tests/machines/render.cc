@@ -132,6 +132,10 @@ std::string Digits(std::string_view words, std::size_t n) {
   return agent::Sha256Hex("bimetal-machine|" + std::string(words)).substr(0, n);
 }
 
+std::string CpuList(int numa) {
+  return std::to_string(numa * kCpusOfNode) + "-" + std::to_string((numa + 1) * kCpusOfNode - 1);
+}
+
 std::vector<Gpu> GpusOf(const Description& description, const State& state) {
   std::vector<Gpu> gpus;
   for (const GpuGroup& group : description.groups) {
@@ -174,6 +178,7 @@ Tree RenderMachine(const Description& description, const State& state, const std
   for (const Gpu& gpu : gpus) (gpu.group->vendor == "amd" ? amd : nvidia).push_back(gpu);
   if (!amd.empty()) RenderAmd(description, state, amd, tree);
   if (!nvidia.empty()) RenderNvidia(nvidia, nvml, tree);
+  for (const auto& [path, value] : description.files) text(path, value + "\n");
   return tree;
 }
 

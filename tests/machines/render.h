@@ -40,6 +40,10 @@ struct Gpu {
 // `n` hex digits that are the same for the same words, and as good as unique else.
 std::string Digits(std::string_view words, std::size_t n);
 
+// Every simulated NUMA node has as many CPUs.
+inline constexpr int kCpusOfNode = 96;
+std::string CpuList(int numa);
+
 std::vector<Gpu> GpusOf(const Description& description, const State& state);
 
 // The machine as a root folder. `nvml` is the path of the library to copy, needed where the machine

@@ -86,7 +86,12 @@ class AmdRenderer {
 
   void RenderNode() {
     const GpuGroup& group = *gpus_.at(0).group;
-    Text("sys/module/amdgpu/version", group.driver);
+    // The kernel's own module has no version file, only a hash of its source.
+    if (group.flavor == "in-tree") {
+      Text("sys/module/amdgpu/srcversion", group.driver);
+    } else {
+      Text("sys/module/amdgpu/version", group.driver);
+    }
     Text("sys/module/amdgpu/initstate", "live");
     if (!group.runtime.empty()) Text("opt/rocm/.info/version", group.runtime);
     const std::string shape = std::to_string(gpus_.size()) + "|" + std::to_string(state_.boots);
@@ -101,7 +106,7 @@ class AmdRenderer {
     Text(folder + "gpu_id", "0");
     Text(folder + "name", "");
     Text(folder + "properties",
-         "cpu_cores_count 96\nsimd_count 0\nmem_banks_count 1\ncaches_count 0\nio_links_count 0\n"
+         "cpu_cores_count " + std::to_string(kCpusOfNode) + "\nsimd_count 0\nmem_banks_count 1\ncaches_count 0\nio_links_count 0\n"
          "gfx_target_version 0\nvendor_id 0\ndevice_id 0\nlocation_id 0\ndomain 0\n"
          "drm_render_minor 0\nhive_id 0\nmax_engine_clk_ccompute 3700");
     Text(folder + "mem_banks/0/properties",
@@ -121,6 +126,7 @@ class AmdRenderer {
                                 "\nPCI_SUBSYS_ID=1002:" + id + "\nPCI_SLOT_NAME=" + gpu.pci);
     tree_[folder + "driver"] = {File::Kind::kLink, "../../drivers/amdgpu"};
     Text(folder + "numa_node", std::to_string(gpu.numa));
+    Text(folder + "local_cpulist", CpuList(gpu.numa));
     Text(folder + "product_name", group.model);
     Text(folder + "serial_number", gpu.serial);
     Text(folder + "unique_id", gpu.unique);
@@ -135,15 +141,52 @@ class AmdRenderer {
     Text(folder + "available_compute_partition", "SPX, DPX, QPX, CPX");
     Text(folder + "current_memory_partition", group.memory_partition);
     RenderFirmware(group, folder);
+    RenderTelemetry(folder);
     const Fault* ecc = gpu.Find(Fault::Kind::kEcc);
     Text(folder + "ras/features", "feature mask: 0x3fff");
     Text(folder + "ras/umc_err_count",
          "ue: " + std::to_string(ecc == nullptr ? 0 : ecc->count) + "\nce: 0");
+    tree_[folder + "ras/gpu_vram_bad_pages"] = {File::Kind::kText, ""};
     Text(folder + "drm/card" + card + "/dev", "226:" + card);
     Text(folder + "drm/renderD" + render + "/dev", "226:" + render);
     tree_["sys/class/drm/card" + card + "/device"] = {File::Kind::kLink,
                                                       "../../../bus/pci/devices/" + gpu.pci};
     Text("sys/class/drm/card" + card + "/dev", "226:" + card);
+  }
+
+  // An idle GPU. gpu_metrics has version 1.7, of which no recording is public: laid out after the
+  // kernel's structure, everything that is not set "not supported".
+  void RenderTelemetry(const std::string& folder) {
+    Text(folder + "pcie_replay_count", "0");
+    Text(folder + "power/runtime_status", "active");
+    const std::string hwmon = folder + "hwmon/hwmon3/";
+    Text(hwmon + "name", "amdgpu");
+    Text(hwmon + "temp2_label", "junction");
+    Text(hwmon + "temp2_input", "38000");
+    Text(hwmon + "temp3_label", "mem");
+    Text(hwmon + "temp3_input", "31000");
+    Text(hwmon + "power1_label", "PPT");
+    Text(hwmon + "power1_input", "131000000");
+    Text(hwmon + "power1_cap", "750000000");
+    Text(hwmon + "freq1_label", "sclk");
+    Text(hwmon + "freq1_input", "132000000");
+    Text(hwmon + "freq2_label", "mclk");
+    Text(hwmon + "freq2_input", "900000000");
+    std::string metrics(2208, '\xff');
+    const auto put = [&](std::size_t at, std::size_t width, std::uint64_t value) {
+      for (std::size_t i = 0; i < width; ++i) metrics[at + i] = static_cast<char>(value >> (8 * i));
+    };
+    put(0, 2, metrics.size());
+    put(2, 1, 1);
+    put(3, 1, 7);
+    put(4, 2, 38);
+    put(10, 2, 131);
+    put(24, 8, std::uint64_t{5000} << 16);  // energy, 2^-16 J
+    for (std::size_t i = 0; i < 5; ++i) put(44 + 4 * i, 4, 0);
+    for (std::size_t i = 0; i + 1 < gpus_.size() && i < 8; ++i) put(264 + 2 * i, 2, 1);
+    put(296, 2, 132);
+    put(336, 2, 900);
+    tree_[folder + "gpu_metrics"] = {File::Kind::kText, metrics};
   }
 
   void RenderFirmware(const GpuGroup& group, const std::string& folder) {

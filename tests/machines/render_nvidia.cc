@@ -31,6 +31,13 @@ std::string Firmware(const GpuGroup& group, const std::string& name) {
   return found == group.firmware.end() ? "N/A" : found->second;
 }
 
+// "0x233010de", as the library has vendor and device in one word.
+std::string PciId(const GpuGroup& group) {
+  std::array<char, 16> text;
+  std::snprintf(text.data(), text.size(), "0x%04x10de", static_cast<unsigned>(group.pci_device));
+  return text.data();
+}
+
 // The library's answers of one GPU, by query.
 std::map<std::string, std::string> Answers(const Gpu& gpu) {
   const GpuGroup& group = *gpu.group;
@@ -48,13 +55,28 @@ std::map<std::string, std::string> Answers(const Gpu& gpu) {
       {"ecc_corrected", "0"},
       {"remapped", "0 0 0 0"},
       {"mig", group.mig.empty() ? "0" : "1"},
+      {"pci_id", PciId(group)},
       {"temperature", "31"},
+      {"memory_temperature", "35"},
       {"power", "70000"},
+      {"power_limit", "700000"},
+      {"energy", "123456789"},
+      {"clock 0", "345"},
+      {"clock 2", "2619"},
+      {"clock_reasons", "1"},
+      {"replays", "0"},
+      {"recovery_action", "0"},
+      {"processes", "none"},
       {"utilization", "0"},
       {"link_generation", std::to_string(group.link_generation)},
       {"link_generation_max", std::to_string(group.link_generation)},
       {"link_width", std::to_string(group.link_width)},
       {"link_width_max", std::to_string(group.link_width)}};
+  for (int link = 0; link < group.nvlinks; ++link) {
+    // Four switches, as an HGX board has them; none of them is a GPU of the machine.
+    out["nvlink " + std::to_string(link)] = "1 0000:0" + std::to_string(link % 4 + 4) + ":00.0";
+  }
+  if (group.nvlinks > 0) out["fabric"] = "3";
   for (const auto& [name, version] : group.firmware) out[name] = version;
   for (const int device : {-1, static_cast<int>(gpu.index)}) {
     const auto overrides = group.answers.find(device);
@@ -107,6 +129,7 @@ void RenderGpu(const Gpu& gpu, Tree& tree) {
   text(folder + "uevent", std::string("DRIVER=nvidia\nPCI_CLASS=30200\nPCI_ID=10DE:") + id.data() +
                               "\nPCI_SLOT_NAME=" + gpu.pci);
   text(folder + "numa_node", std::to_string(gpu.numa));
+  text(folder + "local_cpulist", CpuList(gpu.numa));
   tree[folder + "driver"] = {File::Kind::kLink, "../../drivers/nvidia"};
   text("proc/driver/nvidia/gpus/" + gpu.pci + "/information",
        "Model: \t\t " + group.model + "\nIRQ:   \t\t 42\nGPU UUID: \t GPU-" + gpu.unique +
@@ -123,8 +146,16 @@ void RenderNvidia(const std::vector<Gpu>& gpus, const std::string& nvml, Tree& t
   const std::string& driver = gpus.at(0).group->driver;
   tree["sys/module/nvidia/version"] = {File::Kind::kText, driver + "\n"};
   tree["proc/driver/nvidia/version"] = {
-      File::Kind::kText, "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  " + driver +
-                             "  Release Build  (simulated)\n"};
+      File::Kind::kText,
+      std::string("NVRM version: NVIDIA UNIX ") +
+          (gpus.at(0).group->flavor == "proprietary" ? "x86_64 Kernel Module  "
+                                                     : "Open Kernel Module for x86_64  ") +
+          driver + "  Release Build  (simulated)\n"};
+  const std::string& toolkit = gpus.at(0).group->toolkit;
+  if (!toolkit.empty()) {
+    tree["usr/lib/x86_64-linux-gnu/libnvidia-container.so." + toolkit] = {
+        File::Kind::kText, "simulated, by its name alone\n"};
+  }
   for (const Gpu& gpu : gpus) RenderGpu(gpu, tree);
   tree["machine/nvml.txt"] = {File::Kind::kText, NvmlText(gpus)};
   tree["usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1"] = {File::Kind::kCopy, nvml};

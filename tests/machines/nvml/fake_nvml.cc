@@ -7,6 +7,8 @@
 //   system <key> <value>          driver, nvml, cuda, count, init (a return code), hang (init)
 //   device <index> <key> <value>  name, uuid, serial, ...; state lost|reset|hang
 //   mig <index> <n> <key> <value> an instance of device <index>
+// Keys with more than one word: "clock <type>", "nvlink <n>" with the value "<up> <PCI address at the
+// other end>", "retired <cause>". "processes" holds "<pid>:<bytes>" words, or "none".
 // A value "!<code>" makes the query answer that return code; a key that is not there answers
 // "not supported" (3). "na" for memory is the library's own "not available", all ones.
 
@@ -192,6 +194,25 @@ struct nvmlAttributes {
 struct nvmlUtilization {
   unsigned gpu, memory;
 };
+struct nvmlProcessInfo {
+  unsigned pid;
+  uint64_t usedGpuMemory;
+  unsigned gpuInstanceId, computeInstanceId;
+};
+struct nvmlFieldValue {
+  unsigned fieldId, scopeId;
+  long long timestamp, latencyUsec;
+  int valueType, nvmlReturn;
+  uint64_t value;
+};
+struct nvmlGpuFabricInfoV {
+  unsigned version;
+  unsigned char clusterUuid[16];
+  int status;
+  unsigned cliqueId;
+  unsigned char state;
+  unsigned healthMask;
+};
 
 int bimetal_simulated_nvml() { return 1; }
 
@@ -299,6 +320,10 @@ int nvmlDeviceGetPciInfo_v3(nvmlDevice_t d, struct nvmlPciInfo* out) {
   if (sscanf(value, "%x:%x:%x.%x", &out->domain, &out->bus, &out->device, &function) != 4) {
     return kUnknown;
   }
+  char id[32];
+  if (Query(d, "pci_id", id, sizeof id) == kOk) {
+    out->pciDeviceId = static_cast<unsigned>(strtoul(id, nullptr, 16));
+  }
   snprintf(out->busId, sizeof out->busId, "%08X:%02X:%02X.%X", out->domain, out->bus, out->device,
            function);
   snprintf(out->busIdLegacy, sizeof out->busIdLegacy, "%04X:%02X:%02X.%X", out->domain & 0xffff,
@@ -362,6 +387,98 @@ int nvmlDeviceGetAttributes_v2(nvmlDevice_t d, struct nvmlAttributes* out) {
   const int code = QueryUnsigned(d, "multiprocessors", &out->multiprocessors);
   if (code == kOk && QueryLong(d, "memory", &bytes) == kOk) out->memoryMiB = bytes >> 20;
   return code;
+}
+int nvmlDeviceGetNvLinkState(nvmlDevice_t d, unsigned link, int* active) {
+  char key[32];
+  char value[64];
+  snprintf(key, sizeof key, "nvlink %u", link);
+  const int code = Query(d, key, value, sizeof value);
+  // A link beyond the last one is a wrong argument; a GPU without any does not support the query.
+  if (code == kUnsupported && link > 0) return kBadArgument;
+  if (code == kOk) *active = atoi(value);
+  return code;
+}
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t d, unsigned link, struct nvmlPciInfo* out) {
+  char key[32];
+  char value[64];
+  unsigned function = 0;
+  memset(out, 0, sizeof *out);
+  snprintf(key, sizeof key, "nvlink %u", link);
+  const int code = Query(d, key, value, sizeof value);
+  if (code != kOk) return code;
+  if (sscanf(value, "%*u %x:%x:%x.%x", &out->domain, &out->bus, &out->device, &function) != 4) {
+    return kNotFound;
+  }
+  snprintf(out->busId, sizeof out->busId, "%08X:%02X:%02X.%X", out->domain, out->bus, out->device,
+           function);
+  return kOk;
+}
+int nvmlDeviceGetRetiredPages(nvmlDevice_t d, int cause, unsigned* count, uint64_t*) {
+  char key[32];
+  snprintf(key, sizeof key, "retired %d", cause);
+  const int code = QueryUnsigned(d, key, count);
+  return code == kOk && *count > 0 ? kTooSmall : code;
+}
+int nvmlDeviceGetRetiredPagesPendingStatus(nvmlDevice_t d, int* pending) {
+  return QueryUnsigned(d, "retired_pending", reinterpret_cast<unsigned*>(pending));
+}
+int nvmlDeviceGetClockInfo(nvmlDevice_t d, int type, unsigned* out) {
+  char key[32];
+  snprintf(key, sizeof key, "clock %d", type);
+  return QueryUnsigned(d, key, out);
+}
+int nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t d, unsigned* out) {
+  return QueryUnsigned(d, "power_limit", out);
+}
+int nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t d, uint64_t* out) {
+  return QueryLong(d, "energy", out);
+}
+int nvmlDeviceGetPcieReplayCounter(nvmlDevice_t d, unsigned* out) {
+  return QueryUnsigned(d, "replays", out);
+}
+int nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t d, uint64_t* out) {
+  return QueryLong(d, "clock_reasons", out);
+}
+int nvmlDeviceGetFieldValues(nvmlDevice_t d, int count, struct nvmlFieldValue* fields) {
+  for (int i = 0; i < count; ++i) {
+    unsigned value = 0;
+    int code = kUnsupported;
+    if (fields[i].fieldId == 82) code = QueryUnsigned(d, "memory_temperature", &value);
+    if (fields[i].fieldId == 230) code = QueryUnsigned(d, "recovery_action", &value);
+    fields[i].nvmlReturn = code;
+    fields[i].valueType = 1;
+    fields[i].value = value;
+    if (code == kLost || code == kResetRequired) return code;
+  }
+  return kOk;
+}
+int nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t d, struct nvmlGpuFabricInfoV* out) {
+  unsigned state = 0;
+  if (out->version != 0x02000024) return 25;
+  const int code = QueryUnsigned(d, "fabric", &state);
+  out->status = kOk;
+  out->state = static_cast<unsigned char>(state);
+  return code;
+}
+int nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t d, unsigned* count,
+                                            struct nvmlProcessInfo* out) {
+  char value[1024];
+  const int code = Query(d, "processes", value, sizeof value);
+  if (code != kOk) return code;
+  unsigned found = 0;
+  for (const char* at = value; at != nullptr; at = strchr(at, ' ')) {
+    while (*at == ' ') ++at;
+    char* end = nullptr;
+    const unsigned long pid = strtoul(at, &end, 10);
+    if (end == at || *end != ':') break;
+    if (found == *count) return kTooSmall;
+    memset(&out[found], 0, sizeof out[found]);
+    out[found].pid = static_cast<unsigned>(pid);
+    out[found].usedGpuMemory = strtoull(end + 1, nullptr, 10);
+    ++found;
+  }
+  *count = found;
+  return kOk;
 }
 
 }  // extern "C"
