@@ -154,7 +154,9 @@ Status ReadTop(const YAML::Node& top, AgentConfig& c) {
        {"socket", SocketPathInto(c.socket)},
        {"kubelet",
         [&](const YAML::Node& n, const std::string& p) {
-          return ReadMap(n, p, {{"devicePluginDir", PathInto(c.device_plugin_dir)}});
+          return ReadMap(n, p,
+                         {{"devicePluginDir", PathInto(c.device_plugin_dir)},
+                          {"podResourcesSocket", SocketPathInto(c.pod_resources_socket)}});
         }},
        {"report",
         [&](const YAML::Node& n, const std::string& p) {
@@ -214,6 +216,7 @@ std::string DescribeAgentConfig(const AgentConfig& config) {
          " operator.caFile=" + op.ca_file + " operator.tokenFile=" + op.token_file +
          " root=" + config.root + " stateDir=" + config.state_dir + " socket=" + config.socket +
          " kubelet.devicePluginDir=" + config.device_plugin_dir +
+         " kubelet.podResourcesSocket=" + config.pod_resources_socket +
          " report.interval=" + FormatDuration(config.report_interval) +
          " report.enumerateInterval=" + FormatDuration(config.enumerate_interval) +
          " metrics.listen=" + config.metrics_listen + " log.level=" + level;

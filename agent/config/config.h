@@ -24,6 +24,7 @@ struct AgentConfig {
   std::string state_dir = "/var/lib/bimetal";
   std::string socket = "/run/bimetal/agent.sock";
   std::string device_plugin_dir = "/var/lib/kubelet/device-plugins";
+  std::string pod_resources_socket = "/var/lib/kubelet/pod-resources/kubelet.sock";
   Millis report_interval = Seconds(10);
   Millis enumerate_interval = Seconds(5);
   std::string metrics_listen = "0.0.0.0:9400";

@@ -14,6 +14,7 @@
 
 #include "agent/inventory/clean_text.h"
 #include "agent/inventory/to_api.h"
+#include "agent/kubelet/pod_resources.h"
 #include "agent/report/report_client.h"
 #include "agent/run/boot_id.h"
 #include "agent/run/enumerator.h"
@@ -30,6 +31,7 @@ namespace {
 constexpr std::size_t kQueue = 256;
 constexpr Millis kEnumeratorPatience = Seconds(1);
 constexpr std::chrono::seconds kAcceptPatience{5};
+constexpr Millis kPodUseDeadline = Seconds(1);
 
 api::Finding MakeFinding(const std::string& code, const std::string& severity,
                          const std::string& evidence, const std::string& remedy) {
@@ -39,6 +41,34 @@ api::Finding MakeFinding(const std::string& code, const std::string& severity,
   out.set_evidence(CleanText(evidence, 1024));
   out.set_remedy(remedy);
   return out;
+}
+
+// Which devices pods hold, by what the kubelet last said.
+void SetInUse(const Inventory& inventory, const Result<PodUse>& use, api::Inventory& out) {
+  for (int i = 0; i < out.devices_size(); ++i) {
+    api::Device& device = *out.mutable_devices(i);
+    const auto in_use = use ? IsInUse(*use, inventory.devices[static_cast<std::size_t>(i)])
+                            : std::optional<bool>();
+    if (in_use) {
+      device.set_in_use(*in_use);
+    } else {
+      (*device.mutable_unread())["in_use"] =
+          "unknown: " + (use ? "a pod holds a device under a name that is not ours"
+                             : CleanText(use.error().message, 256));
+    }
+  }
+}
+
+// An idle GPU lowers the speed of its link: a change of it alone is no news.
+bool IsNews(const api::ReportNodeRequest& before, api::ReportNodeRequest now) {
+  for (int i = 0; i < now.inventory().devices_size() && i < before.inventory().devices_size();
+       ++i) {
+    const api::Device& old = before.inventory().devices(i);
+    api::Device& device = *now.mutable_inventory()->mutable_devices(i);
+    if (!old.has_link_generation() || !device.has_link_generation()) continue;
+    device.set_link_generation(old.link_generation());
+  }
+  return !google::protobuf::util::MessageDifferencer::Equals(before, now);
 }
 
 SavedState LoadOrNothing(const StateFile& file, std::map<std::string, api::Finding>& findings) {
@@ -74,7 +104,7 @@ class Agent::Impl {
 
  private:
   // All below run in the loop thread.
-  void TakeInventory(Inventory inventory, Millis took);
+  void TakeInventory(Inventory inventory, Result<PodUse> use, Millis took);
   void TakeReply(const api::ReportNodeReply& reply);
   Status TakeRun(const ReceivedRun& received, TimePoint began, TimePoint ended);
   void Tick();
@@ -101,6 +131,7 @@ class Agent::Impl {
   NodeState state_;
   Plugins plugins_;
   std::optional<Inventory> inventory_;
+  Result<PodUse> pod_use_;  // of the same look
   std::map<Vendor, int> open_;  // devices offered as Healthy, for the log
   bool hung_ = false;           // the look in progress is over its deadline
   bool unsaved_ = false;
@@ -148,8 +179,9 @@ Status Agent::Impl::Open() {
   enumerator_ = std::make_unique<Enumerator>(
       parts_.read_inventory, config.enumerate_interval, clock_,
       [this](Inventory inventory, Millis took) {
-        loop_.Post([this, inventory = std::move(inventory), took]() mutable {
-          TakeInventory(std::move(inventory), took);
+        auto use = ReadPodUse(parts_.config.pod_resources_socket, kPodUseDeadline);
+        loop_.Post([this, inventory = std::move(inventory), use = std::move(use), took]() mutable {
+          TakeInventory(std::move(inventory), std::move(use), took);
         });
       });
   thread_ = std::thread([this] { loop_.Run(parts_.tick, [this] { Tick(); }); });
@@ -168,7 +200,7 @@ bool Agent::Impl::Stop() {
   return stopped_cleanly_;
 }
 
-void Agent::Impl::TakeInventory(Inventory inventory, Millis took) {
+void Agent::Impl::TakeInventory(Inventory inventory, Result<PodUse> use, Millis took) {
   metrics_.ObserveEnumeration(took);
   if (hung_) Log(LogLevel::kInfo, "the machine answers again", {{"took_ms", took.v}});
   hung_ = false;
@@ -184,6 +216,7 @@ void Agent::Impl::TakeInventory(Inventory inventory, Millis took) {
   }
   if (state_.Observe(boot_id, FingerprintsOf(inventory))) Save();
   inventory_ = std::move(inventory);
+  pod_use_ = std::move(use);
   Refresh(true);
 }
 
@@ -301,7 +334,7 @@ void Agent::Impl::Refresh(bool at_once) {
   if (submitted_ && google::protobuf::util::MessageDifferencer::Equals(request, *submitted_)) {
     return;
   }
-  client_->Submit(request, at_once);
+  client_->Submit(request, at_once && (!submitted_ || IsNews(*submitted_, request)));
   submitted_ = std::move(request);
 }
 
@@ -311,6 +344,7 @@ api::ReportNodeRequest Agent::Impl::BuildRequest() const {
   request.set_boot_id(state_.boot_id());
   request.set_agent_version(parts_.version);
   *request.mutable_inventory() = ToApi(*inventory_);
+  SetInUse(*inventory_, pod_use_, *request.mutable_inventory());
   auto& findings = *request.mutable_inventory()->mutable_findings();
   while (findings.size() + static_cast<int>(findings_.size()) > kMaxReportedFindings) {
     findings.RemoveLast();
@@ -320,6 +354,7 @@ api::ReportNodeRequest Agent::Impl::BuildRequest() const {
     for (auto& device : *request.mutable_inventory()->mutable_devices()) {
       device.set_health(api::HEALTH_UNKNOWN);
       device.set_health_reason("the machine does not answer");
+      device.clear_in_use();
     }
   }
   for (auto& run : state_.RunsToReport()) *request.add_runs() = std::move(run);

@@ -33,7 +33,7 @@ operator: {address: '[::1]:1', tlsServerName: op.svc, caFile: /ca, tokenFile: /t
 root: /r
 stateDir: /s
 socket: /run/x.sock
-kubelet: {devicePluginDir: /d}
+kubelet: {devicePluginDir: /d, podResourcesSocket: /p.sock}
 report: {interval: 2s, enumerateInterval: 1m}
 metrics: {listen: '127.0.0.1:0'}
 log: {level: debug}
@@ -42,7 +42,8 @@ log: {level: debug}
   EXPECT_EQ(DescribeAgentConfig(*config),
             "operator.address=[::1]:1 operator.tlsServerName=op.svc operator.caFile=/ca "
             "operator.tokenFile=/token root=/r stateDir=/s socket=/run/x.sock "
-            "kubelet.devicePluginDir=/d report.interval=2s report.enumerateInterval=1m "
+            "kubelet.devicePluginDir=/d kubelet.podResourcesSocket=/p.sock report.interval=2s "
+            "report.enumerateInterval=1m "
             "metrics.listen=127.0.0.1:0 log.level=debug");
 }
 
