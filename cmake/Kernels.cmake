@@ -4,7 +4,8 @@
 #
 # makes the library `bimetal::module_memory_pattern` with the function
 # `const ModuleImage& MemoryPatternModule()` (namespace bimetal::kernels). The source is compiled
-#   - by nvcc into one cubin for each of BIMETAL_CUDA_ARCHS, PTX beside it, packed into a fatbin,
+#   - by nvcc into one cubin for each of BIMETAL_CUDA_ARCHS and PTX for each of BIMETAL_CUDA_PTX (the
+#     oldest, for what lies between, and the newest, for what comes), packed into one fatbin,
 #   - by clang into one bare code object for each of BIMETAL_HIP_ARCHS,
 #   - by the host compiler, at -O2 in every build, for the host back end.
 # A compiler that is missing stops the configuration: a program must not lack a vendor unnoticed.
@@ -12,8 +13,10 @@ include_guard(GLOBAL)
 
 option(BIMETAL_CUDA "Compile the kernels for NVIDIA devices" ON)
 option(BIMETAL_HIP "Compile the kernels for AMD devices" ON)
-set(BIMETAL_CUDA_ARCHS "80;90" CACHE STRING "Compute capabilities, without the dot")
-set(BIMETAL_HIP_ARCHS "gfx90a;gfx942" CACHE STRING "AMD architectures")
+set(BIMETAL_CUDA_ARCHS "75;80;86;89;90;100" CACHE STRING "Compute capabilities, without the dot")
+set(BIMETAL_CUDA_PTX "75;100" CACHE STRING "Compute capabilities that get PTX")
+set(BIMETAL_HIP_ARCHS "gfx90a;gfx942;gfx950;gfx1100" CACHE STRING
+    "AMD architectures; those that the compiler does not know are left out, and said")
 
 if(BIMETAL_CUDA)
   if(NOT BIMETAL_NVCC AND DEFINED ENV{BIMETAL_NVCC})
@@ -43,7 +46,12 @@ if(BIMETAL_CUDA)
       "with -DBIMETAL_NVCC=PATH, or build without NVIDIA kernels with -DBIMETAL_CUDA=OFF.")
   endif()
   set(BIMETAL_NVCC "${BIMETAL_NVCC}" CACHE FILEPATH "CUDA compiler" FORCE)
-  message(STATUS "Kernels for CUDA: ${BIMETAL_CUDA_ARCHS} with ${BIMETAL_NVCC}")
+  foreach(arch IN LISTS BIMETAL_CUDA_ARCHS)
+    message(STATUS "Kernels for CUDA: sm_${arch} with ${BIMETAL_NVCC}")
+  endforeach()
+  foreach(arch IN LISTS BIMETAL_CUDA_PTX)
+    message(STATUS "Kernels for CUDA: compute_${arch} (PTX) with ${BIMETAL_NVCC}")
+  endforeach()
 else()
   message(STATUS "Kernels for CUDA: off (BIMETAL_CUDA=OFF)")
 endif()
@@ -56,7 +64,20 @@ if(BIMETAL_HIP)
       "clang-19 and lld-19, or name them with -DBIMETAL_HIP_CLANG=PATH -DBIMETAL_HIP_LLD=PATH, or "
       "build without AMD kernels with -DBIMETAL_HIP=OFF.")
   endif()
-  message(STATUS "Kernels for HIP: ${BIMETAL_HIP_ARCHS} with ${BIMETAL_HIP_CLANG}")
+  # A compiler that does not know an architecture builds for the others, and says so.
+  set(built)
+  foreach(arch IN LISTS BIMETAL_HIP_ARCHS)
+    execute_process(COMMAND "${BIMETAL_HIP_CLANG}" -x hip --cuda-device-only -nogpuinc -nogpulib
+      --offload-arch=${arch} -fsyntax-only /dev/null
+      OUTPUT_QUIET ERROR_QUIET RESULT_VARIABLE status)
+    if(status EQUAL 0)
+      list(APPEND built ${arch})
+      message(STATUS "Kernels for HIP: ${arch} with ${BIMETAL_HIP_CLANG}")
+    else()
+      message(STATUS "Kernels for HIP: ${arch} NOT BUILT: ${BIMETAL_HIP_CLANG} does not know it")
+    endif()
+  endforeach()
+  set(BIMETAL_HIP_BUILT "${built}" CACHE INTERNAL "AMD architectures that are built")
 else()
   message(STATUS "Kernels for HIP: off (BIMETAL_HIP=OFF)")
 endif()
@@ -116,11 +137,15 @@ function(bimetal_kernels name)
     set(images)
     foreach(arch IN LISTS BIMETAL_CUDA_ARCHS)
       _bimetal_cuda_object("${source}" ${name} ${arch} cubin "${dir}/sm_${arch}.cubin")
+      list(APPEND parts "${dir}/sm_${arch}.cubin")
+      list(APPEND images "--image3=kind=elf,sm=${arch},file=${dir}/sm_${arch}.cubin")
+      string(APPEND CUDA_ARCHS "\"sm_${arch}\", ")
+    endforeach()
+    foreach(arch IN LISTS BIMETAL_CUDA_PTX)
       _bimetal_cuda_object("${source}" ${name} ${arch} ptx "${dir}/compute_${arch}.ptx")
-      list(APPEND parts "${dir}/sm_${arch}.cubin" "${dir}/compute_${arch}.ptx")
-      list(APPEND images "--image3=kind=elf,sm=${arch},file=${dir}/sm_${arch}.cubin"
-           "--image3=kind=ptx,sm=${arch},file=${dir}/compute_${arch}.ptx")
-      string(APPEND CUDA_ARCHS "\"sm_${arch}\", \"compute_${arch}\", ")
+      list(APPEND parts "${dir}/compute_${arch}.ptx")
+      list(APPEND images "--image3=kind=ptx,sm=${arch},file=${dir}/compute_${arch}.ptx")
+      string(APPEND CUDA_ARCHS "\"compute_${arch}\", ")
     endforeach()
     set(fatbin "${dir}/cuda.fatbin")
     get_filename_component(nvcc_bin "${BIMETAL_NVCC}" DIRECTORY)
@@ -134,7 +159,7 @@ function(bimetal_kernels name)
 
   set(HIP_IMAGES "")
   if(BIMETAL_HIP)
-    foreach(arch IN LISTS BIMETAL_HIP_ARCHS)
+    foreach(arch IN LISTS BIMETAL_HIP_BUILT)
       set(object "${dir}/${arch}.co")
       _bimetal_hip_object("${source}" ${name} ${arch} "${object}")
       list(APPEND objects "${object}")

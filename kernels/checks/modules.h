@@ -7,5 +7,7 @@ namespace bimetal::kernels {
 // The embedded kernels of each check; defined in sources that cmake/Kernels.cmake generates.
 const ModuleImage& MemoryPatternModule();
 const ModuleImage& ComputeChecksumModule();
+const ModuleImage& GemmModule();
+const ModuleImage& RatesModule();
 
 }  // namespace bimetal::kernels

@@ -7,6 +7,8 @@
 #include <map>
 #include <string>
 
+#include "kernels/checks/gemm.h"
+#include "kernels/checks/gemm_data.h"
 #include "kernels/checks/modules.h"
 
 namespace bimetal::kernels {
@@ -18,18 +20,33 @@ constexpr std::uint32_t kFatbinMagic = 0xba55ed50;
 constexpr std::uint16_t kMachineAmdGpu = 224;
 constexpr std::uint16_t kMachineCuda = 190;
 
-const ModuleImage* const kModules[] = {&MemoryPatternModule(), &ComputeChecksumModule()};
+const ModuleImage* const kModules[] = {&MemoryPatternModule(), &ComputeChecksumModule(),
+                                       &GemmModule()};
 
 std::string_view Text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+// Whether an architecture has the precision of a kernel "bm_gemm_fp16.kd" or
+// "bm_gemm_rate_fp16.kd".
+bool GemmKernelExists(std::string_view arch, std::string_view descriptor) {
+  for (const GemmPrecision& precision : kGemmPrecisions) {
+    for (std::size_t i = 0; i < precision.count; ++i) {
+      const std::string end = std::string("_") + FormatInfo(precision.formats[i]).name + ".kd";
+      if (descriptor.ends_with(end)) return GemmHasPrecision(arch, precision);
+    }
+  }
+  return true;
+}
+
 TEST(EmbeddedImagesTest, HipImagesAreCodeObjectsOfTheirArchitecture) {
   if (BIMETAL_HAS_HIP == 0) GTEST_SKIP() << "built with BIMETAL_HIP=OFF";
   // EF_AMDGPU_MACH of the LLVM AMDGPU back end.
-  const std::map<std::string_view, std::uint32_t> machs = {{"gfx90a", 0x3f}, {"gfx942", 0x4c}};
+  const std::map<std::string_view, std::uint32_t> machs = {
+      {"gfx90a", 0x3f}, {"gfx942", 0x4c}, {"gfx950", 0x4f}, {"gfx1100", 0x41}};
   for (const ModuleImage* module : kModules) {
-    ASSERT_EQ(module->hip_images.size(), machs.size());
+    // gfx950 is built where the compiler knows it.
+    ASSERT_GE(module->hip_images.size(), machs.size() - 1);
     for (const HipImage& image : module->hip_images) {
       ASSERT_GT(image.bytes.size(), sizeof(Elf64_Ehdr));
       Elf64_Ehdr header;
@@ -39,6 +56,8 @@ TEST(EmbeddedImagesTest, HipImagesAreCodeObjectsOfTheirArchitecture) {
       EXPECT_EQ(header.e_flags & 0xff, machs.at(image.arch)) << image.arch;
       for (std::size_t i = 0; i < module->host->count; ++i) {
         const std::string descriptor = std::string(module->host->kernels[i].name) + ".kd";
+        // A precision that the architecture lacks has no kernel there.
+        if (module == &GemmModule() && !GemmKernelExists(image.arch, descriptor)) continue;
         EXPECT_NE(Text(image.bytes).find(descriptor), std::string_view::npos) << descriptor;
       }
     }
@@ -48,7 +67,8 @@ TEST(EmbeddedImagesTest, HipImagesAreCodeObjectsOfTheirArchitecture) {
 TEST(EmbeddedImagesTest, FatbinHoldsACubinForEachArchitecture) {
   if (BIMETAL_HAS_CUDA == 0) GTEST_SKIP() << "built with BIMETAL_CUDA=OFF";
   for (const ModuleImage* module : kModules) {
-    EXPECT_THAT(module->cuda_archs, ElementsAre("sm_80", "compute_80", "sm_90", "compute_90"));
+    EXPECT_THAT(module->cuda_archs, ElementsAre("sm_75", "sm_80", "sm_86", "sm_89", "sm_90",
+                                                "sm_100", "compute_75", "compute_100"));
     ASSERT_GT(module->cuda_fatbin.size(), 16u);
     std::uint32_t magic = 0;
     std::memcpy(&magic, module->cuda_fatbin.data(), sizeof(magic));
@@ -84,7 +104,8 @@ TEST(EmbeddedImagesTest, FatbinEntriesNameTheirArchitectures) {
       at += header + payload;
     }
     const std::map<std::pair<int, std::uint32_t>, int> expected = {
-        {{1, 80}, 1}, {{1, 90}, 1}, {{2, 80}, 1}, {{2, 90}, 1}};
+        {{1, 75}, 1}, {{1, 100}, 1}, {{2, 75}, 1}, {{2, 80}, 1},
+        {{2, 86}, 1}, {{2, 89}, 1},  {{2, 90}, 1}, {{2, 100}, 1}};
     EXPECT_EQ(entries, expected) << module->name;
   }
 }
