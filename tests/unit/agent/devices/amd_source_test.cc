@@ -18,6 +18,8 @@ using testing::HasSubstr;
 
 constexpr char kNodes[] = "sys/class/kfd/kfd/topology/nodes/";
 
+void AddCpuNode(TestTree& tree);
+
 // Buses 1, 2, ...; one silicon a bus.
 std::string Address(int bus) {
   return std::string("0000:0") + static_cast<char>('0' + bus) + ":00.0";
@@ -44,6 +46,27 @@ void AddKfdNode(TestTree& tree, int node, int bus, int function, int render) {
                  std::to_string(render) + "\nunique_id " +
                  std::to_string(0xfa5e000000000000u + static_cast<unsigned>(bus)) + "\n");
   tree.Write(folder + "mem_banks/0/properties", "heap_type 1\nsize_in_bytes 206141652992\n");
+}
+
+void AddLink(TestTree& tree, int node, int link, int type, int to) {
+  tree.Write(kNodes + std::to_string(node) + "/io_links/" + std::to_string(link) + "/properties",
+             "type " + std::to_string(type) + "\nnode_from " + std::to_string(node) +
+                 "\nnode_to " + std::to_string(to) + "\nweight 15\n");
+}
+
+// SYNTHETIC: no recording of several whole MI300X with their links is public. Every GPU has a PCIe
+// link to the CPU and an XGMI link to every other.
+void AddSpxMachine(TestTree& tree, int gpus) {
+  AddCpuNode(tree);
+  for (int i = 1; i <= gpus; ++i) {
+    AddCard(tree, i, 128 + 8 * (i - 1), "SPX");
+    AddKfdNode(tree, i, i, 0, 128 + 8 * (i - 1));
+    AddLink(tree, i, 0, 2, 0);
+    int link = 1;
+    for (int other = 1; other <= gpus; ++other) {
+      if (other != i) AddLink(tree, i, link++, 11, other);
+    }
+  }
 }
 
 void AddCpuNode(TestTree& tree) {
@@ -255,8 +278,19 @@ TEST(AmdSourceTest, OneSickFileNeverSpoilsTheOtherDevice) {
   tree.Write("sys/class/kfd/kfd/topology/generation_id", "2\n");
   const std::string card = "sys/bus/pci/devices/" + Address(1) + "/";
   const std::string node = std::string(kNodes) + "1/";
+  AddLink(tree, 1, 0, 11, 2);
+  tree.Write(card + "ras/features", "feature mask: 0x3fff\n");
+  tree.Write(card + "ras/umc_err_count", "ue: 0\nce: 0\n");
+  tree.Write(card + "ras/gpu_vram_bad_pages", "0x00000001 : 0x00001000 : R\n");
+  tree.Write(card + "gpu_metrics", std::string("\x08\x00\x01\x03xxxx", 8));
+  tree.Write(card + "hwmon/hwmon1/temp1_label", "edge\n");
+  tree.Write(card + "hwmon/hwmon1/temp1_input", "40000\n");
+  tree.Write(card + "power/runtime_status", "active\n").Write(card + "local_cpulist", "0-3\n");
   for (const std::string& path :
-       {card + "vendor", card + "device", card + "class", card + "uevent", card + "unique_id",
+       {card + "ras/features", card + "ras/umc_err_count", card + "ras/gpu_vram_bad_pages",
+        card + "gpu_metrics", card + "hwmon/hwmon1/temp1_label", card + "hwmon/hwmon1/temp1_input",
+        card + "power/runtime_status", card + "local_cpulist", node + "io_links/0/properties",
+        card + "vendor", card + "device", card + "class", card + "uevent", card + "unique_id",
         card + "mem_info_vram_total", card + "current_compute_partition", node + "properties",
         node + "gpu_id", node + "mem_banks/0/properties"}) {
     std::ifstream in(tree.Path(path));
@@ -305,6 +339,138 @@ TEST(AmdSourceTest, SaysThatTheTopologyChangesAllTheTime) {
   kernel.join();
   EXPECT_TRUE(said);
   EXPECT_EQ(FindCode(ReadAmd(tree.root()).findings, "TopologyChanged"), nullptr);
+}
+
+std::string Card(int bus) { return "sys/bus/pci/devices/" + Address(bus) + "/"; }
+
+TEST(AmdSourceTest, LinksOfWholeGpusNameTheirPeers) {
+  TestTree tree;
+  AddSpxMachine(tree, 4);
+  const auto devices = ReadAmd(tree.root()).devices;
+  ASSERT_EQ(devices.size(), 4u);
+  ASSERT_TRUE(devices[1].links.known()) << devices[1].links.why;
+  EXPECT_THAT(devices[1].links.value,
+              ElementsAre(DeviceLink{"xgmi", "GPU-fa5e000000000001", 1, 1},
+                          DeviceLink{"xgmi", "GPU-fa5e000000000003", 1, 1},
+                          DeviceLink{"xgmi", "GPU-fa5e000000000004", 1, 1}));
+  EXPECT_EQ(devices[1].pci_id.value, "1002:74a1");
+}
+
+// SYNTHETIC gpu_metrics 1.7 with one of three links down.
+TEST(AmdSourceTest, ALinkThatIsDownIsCounted) {
+  TestTree tree;
+  AddSpxMachine(tree, 4);
+  std::string metrics(2208, '\xff');
+  metrics.replace(0, 4, std::string("\xa0\x08\x01\x07", 4));
+  metrics.replace(264, 6, std::string("\x01\x00\x00\x00\x01\x00", 6));
+  tree.Write(Card(2) + "gpu_metrics", metrics);
+  const auto devices = ReadAmd(tree.root()).devices;
+  EXPECT_THAT(devices[1].links.value, ElementsAre(DeviceLink{"xgmi", "", 3, 2}));
+  EXPECT_EQ(devices[0].links.value.size(), 3u);
+}
+
+TEST(AmdSourceTest, ALinkThatCannotBeReadLeavesTheLinksOfItsGpuAnError) {
+  TestTree tree;
+  AddSpxMachine(tree, 2);
+  tree.Write(std::string(kNodes) + "1/io_links/1/properties", "type 11\n");
+  const auto devices = ReadAmd(tree.root()).devices;
+  EXPECT_EQ(devices[0].links.state, Known::kError);
+  EXPECT_TRUE(devices[1].links.known());
+  EXPECT_TRUE(devices[0].healthy.value);
+}
+
+// SYNTHETIC, after the formats of the kernel's documentation: no recording of a ras folder is public.
+TEST(AmdSourceTest, ReadsBadPagesAndCorrectedErrors) {
+  TestTree tree;
+  AddSpxMachine(tree, 2);
+  const std::string ras = Card(1) + "ras/";
+  tree.Write(ras + "features", "feature mask: 0x3fff\n");
+  tree.Write(ras + "umc_err_count", "ue: 0\nce: 7\nde: 1\n");
+  tree.Write(ras + "sdma_err_count", "ue: 0\nce: 2\n");
+  tree.Write(ras + "gpu_vram_bad_pages",
+             "0x00000001 : 0x00001000 : R\n0x00000002 : 0x00001000 : P\n"
+             "0x00000003 : 0x00001000 : R\n0x00000004 : 0x00001000 : F\n");
+  tree.Write(Card(2) + "ras/gpu_vram_bad_pages", "");
+  const auto report = ReadAmd(tree.root());
+  EXPECT_EQ(report.devices[0].retired_rows.value, 2);
+  EXPECT_EQ(report.devices[0].rows_pending.value, 1);
+  EXPECT_EQ(report.devices[0].rows_failed.value, 1);
+  EXPECT_EQ(report.devices[0].ecc.value, "on");
+  EXPECT_EQ(report.telemetry.at("GPU-fa5e000000000001").corrected_errors.value, 9);
+  // An empty list is no bad page; a line of another form is no list.
+  EXPECT_EQ(report.devices[1].retired_rows, Reading<std::int64_t>::Of(0));
+  tree.Write(Card(2) + "ras/gpu_vram_bad_pages", "0x1 : 0x1000 : X\n");
+  EXPECT_EQ(ReadAmd(tree.root()).devices[1].retired_rows.state, Known::kError);
+}
+
+// A consumer card that slept printed 1048560 errors at each look.
+TEST(AmdSourceTest, CountsOfASleepingOrSwitchedOffCardAreNoCounts) {
+  TestTree tree;
+  AddSpxMachine(tree, 2);
+  for (int bus : {1, 2}) {
+    tree.Write(Card(bus) + "ras/umc_err_count", "ue: 1048560\nce: 0\n");
+    tree.Write(Card(bus) + "gpu_busy_percent", "0\n");
+  }
+  tree.Write(Card(1) + "power/runtime_status", "suspended\n");
+  tree.Write(Card(2) + "ras/features", "feature mask: 0x0\n");
+  const auto report = ReadAmd(tree.root());
+  EXPECT_EQ(report.devices[0].uncorrected_errors.state, Known::kUnknown);
+  EXPECT_EQ(report.devices[1].uncorrected_errors.state, Known::kUnknown);
+  EXPECT_EQ(report.devices[1].ecc.value, "off");
+  EXPECT_TRUE(report.devices[0].healthy.value);
+  EXPECT_THAT(report.telemetry.at("GPU-fa5e000000000001").utilization_percent.why,
+              HasSubstr("sleeps"));
+  EXPECT_EQ(report.telemetry.at("GPU-fa5e000000000002").utilization_percent.value, 0);
+}
+
+TEST(AmdSourceTest, APartitionsSensorsAreMarkedAsItsGpus) {
+  TestTree tree;
+  AddPartitionedTree(tree, "amdgpu_xcp.");
+  AddPartitionedKfd(tree);
+  AddLink(tree, 1, 0, 11, 2);   // inside the first GPU
+  AddLink(tree, 1, 1, 11, 9);   // to a partition of the second one
+  AddLink(tree, 1, 2, 11, 10);  // and to another of its partitions
+  tree.Write(Card(1) + "gpu_busy_percent", "42\n").Write(Card(1) + "mem_info_vram_used", "5\n");
+  tree.Write("sys/class/kfd/kfd/proc/4711/vram_1003", "4096\n");
+  tree.Write("sys/class/kfd/kfd/proc/4711/vram_9999", "1\n");
+  const auto report = ReadAmd(tree.root());
+  const Telemetry& third = report.telemetry.at("GPU-fa5e000000000001-p2");
+  EXPECT_EQ(third.utilization_percent, Reading<std::int64_t>::Of(42, "of the whole GPU"));
+  EXPECT_FALSE(third.memory_used_bytes.known());
+  EXPECT_THAT(third.processes.value, ElementsAre(GpuProcess{4711, 4096}));
+  EXPECT_THAT(report.telemetry.at("GPU-fa5e000000000001-p0").processes.value, ElementsAre());
+  // All partitions of one GPU have its links; those inside it are none.
+  for (int part : {0, 7}) {
+    EXPECT_THAT(report.devices[static_cast<std::size_t>(part)].links.value,
+                ElementsAre(DeviceLink{"xgmi", "GPU-fa5e000000000002", 1, 1}));
+  }
+}
+
+TEST(AmdSourceTest, TellsTheDriversFlavour) {
+  TestTree tree;
+  AddSpxMachine(tree, 1);
+  EXPECT_FALSE(ReadAmd(tree.root()).facts.at("flavor").known());
+  tree.Write("sys/module/amdgpu/srcversion", "ABC123\n");
+  EXPECT_EQ(ReadAmd(tree.root()).facts.at("flavor").value, "in-tree");
+  tree.Write("sys/module/amdgpu/version", "6.12.12\n");
+  EXPECT_EQ(ReadAmd(tree.root()).facts.at("flavor").value, "dkms");
+}
+
+// The kernel's trees can hang too: the devices are then known by what is left.
+TEST(AmdSourceTest, AKfdTreeThatHungLeavesTheCards) {
+  TestTree tree;
+  AddSpxMachine(tree, 2);
+  FakeProgress progress;
+  progress.skipped = {"kfd"};
+  const auto without = MakeAmdSource(tree.root())->Read(progress);
+  ASSERT_EQ(without.devices.size(), 2u);
+  EXPECT_EQ(without.devices[0].id.value, "GPU-fa5e000000000001");
+  EXPECT_FALSE(without.devices[0].healthy.value);
+  FakeProgress other;
+  other.skipped = {"pci"};
+  const auto no_tree = MakeAmdSource(tree.root())->Read(other);
+  ASSERT_EQ(no_tree.devices.size(), 2u);
+  EXPECT_EQ(no_tree.devices[0].id.value, "GPU-fa5e000000000001");
 }
 
 TEST(AmdSourceTest, DropsASecondDeviceWithTheSameRenderNode) {

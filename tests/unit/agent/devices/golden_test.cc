@@ -8,20 +8,21 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "agent/devices/device_fields.h"
+#include "tests/unit/agent/devices/golden.h"
 #include "tests/unit/agent/devices/test_tree.h"
 
 namespace bimetal::agent {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
+using golden::Fields;
+using golden::Json;
+using golden::Merged;
+using golden::Shown;
 
 std::string Fixtures() {
   const char* shared = std::getenv("BIMETAL_SHARED");
@@ -44,63 +45,6 @@ std::vector<std::string> GoldenNames() {
   }
   std::sort(names.begin(), names.end());
   return names;
-}
-
-Json ToJson(const std::string& value) { return value; }
-Json ToJson(std::int64_t value) { return std::to_string(value); }
-Json ToJson(bool value) { return value ? "true" : "false"; }
-Json ToJson(const std::map<std::string, std::string>& value) { return value; }
-Json ToJson(const std::map<std::string, std::int64_t>& value) {
-  Json out = Json::object();
-  for (const auto& [name, n] : value) out[name] = std::to_string(n);
-  return out;
-}
-Json ToJson(const std::vector<std::string>& value) {
-  std::string out;
-  for (const std::string& one : value) out += (out.empty() ? "" : ",") + one;
-  return out;
-}
-Json ToJson(const std::vector<DeviceLink>& value) {
-  std::string out;
-  for (const DeviceLink& link : value) {
-    out += (out.empty() ? "" : ",") + link.kind + " " + link.peer + " " +
-           std::to_string(link.active) + "/" + std::to_string(link.count);
-  }
-  return out;
-}
-Json ToJson(const std::vector<GpuProcess>& value) {
-  std::string out;
-  for (const GpuProcess& one : value) out += (out.empty() ? "" : ",") + std::to_string(one.pid);
-  return out;
-}
-
-template <class T>
-Json Shown(const Reading<T>& reading) {
-  if (reading.state == Known::kError) return "!";
-  return reading.known() ? ToJson(reading.value) : Json("?");
-}
-
-Json Fields(const Device& device) {
-  Json out;
-  VisitReadings(
-      [&](std::string_view name, const auto& reading) { out[std::string(name)] = Shown(reading); },
-      device);
-  return out;
-}
-
-Json Fields(const Telemetry& telemetry) {
-  Json out;
-  VisitTelemetry(
-      [&](std::string_view name, const auto& reading) { out[std::string(name)] = Shown(reading); },
-      telemetry);
-  return out;
-}
-
-// What the file says of all devices, and then of this one.
-Json Merged(const Json& each, const Json& one) {
-  Json out = each;
-  for (const auto& [name, value] : one.items()) out[name] = value;
-  return out;
 }
 
 class GoldenTest : public testing::TestWithParam<std::string> {

@@ -86,6 +86,42 @@ TEST(NvidiaSourceTest, RefusesALibraryThatIsNone) {
   EXPECT_NE(FindCode(report.findings, "VendorLibraryMissing"), nullptr);
 }
 
+TEST(NvidiaSourceTest, TellsTheModulesFlavour) {
+  TestTree tree;
+  AddProcGpu(tree, "0000:62:00.0", "GPU-a");
+  const std::string version = "proc/driver/nvidia/version";
+  EXPECT_FALSE(ReadNvidia(tree.root()).facts.at("flavor").known());
+  tree.Write(version, "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release\n");
+  EXPECT_EQ(ReadNvidia(tree.root()).facts.at("flavor").value, "open");
+  tree.Write(version, "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19\n");
+  EXPECT_EQ(ReadNvidia(tree.root()).facts.at("flavor").value, "proprietary");
+  tree.Write(version, "something else\n");
+  EXPECT_EQ(ReadNvidia(tree.root()).facts.at("flavor").state, Known::kError);
+}
+
+TEST(NvidiaSourceTest, FindsTheContainerToolkitByItsFiles) {
+  TestTree tree;
+  AddProcGpu(tree, "0000:62:00.0", "GPU-a");
+  const auto toolkit = [&] { return ReadNvidia(tree.root()).facts.at("toolkit"); };
+  EXPECT_FALSE(toolkit().known());
+  tree.Write("var/lib/dpkg/status",
+             "Package: libc6\nVersion: 2.36-9\n\nPackage: nvidia-container-toolkit\n"
+             "Status: install ok installed\nVersion: 1.16.2-1\n\nPackage: zlib1g\nVersion: 1.2\n");
+  EXPECT_EQ(toolkit().value, "1.16.2");
+  tree.Write("usr/lib/x86_64-linux-gnu/libnvidia-container.so.1.17.8", "x");
+  tree.Link("usr/lib/x86_64-linux-gnu/libnvidia-container.so.1", "libnvidia-container.so.1.17.8");
+  tree.Write("usr/lib/x86_64-linux-gnu/libnvidia-container-go.so.1.99.9", "x");
+  EXPECT_EQ(toolkit().value, "1.17.8");
+}
+
+TEST(NvidiaSourceTest, AModuleFolderThatHungIsLeftOut) {
+  TestTree tree;
+  AddProcGpu(tree, "0000:62:00.0", "GPU-a");
+  FakeProgress progress;
+  progress.skipped = {"proc"};
+  EXPECT_TRUE(MakeNvidiaSource({tree.root(), "", false})->Read(progress).devices.empty());
+}
+
 TEST(NvidiaSourceTest, FindsNothingOnAMachineWithoutNvidia) {
   TestTree tree;
   const auto report = ReadNvidia(tree.root());

@@ -141,6 +141,70 @@ TEST(ToApiTest, WhatTheOperatorWouldRefuseIsCleanedOrCut) {
   EXPECT_EQ(out.findings(0).severity(), "Critical");
 }
 
+TEST(ToApiTest, CarriesIdentityLinksAndGaps) {
+  auto inventory = TwoAmd();
+  Device& device = inventory.devices[0];
+  device.pci_id = Reading<std::string>::Of("1002:74a1");
+  device.cpus = Reading<std::string>::Of("0-31,64-95");
+  device.ecc = Reading<std::string>::Of("on");
+  device.link_generation = Reading<std::int64_t>::Of(1);
+  device.link_generation_max = Reading<std::int64_t>::Of(5);
+  device.link_width = Reading<std::int64_t>::Of(8);
+  device.link_width_max = Reading<std::int64_t>::Of(16);
+  device.links = Reading<std::vector<DeviceLink>>::Of({{"xgmi", "GPU-2", 4, 3}});
+  device.serial = Reading<std::string>::Failed("reading\x01 it: permission denied");
+  const auto out = ToApi(inventory).devices(0);
+  EXPECT_EQ(out.pci_id(), "1002:74a1");
+  EXPECT_EQ(out.cpus(), "0-31,64-95");
+  EXPECT_EQ(out.ecc(), "on");
+  EXPECT_EQ(out.link_generation(), 1);
+  EXPECT_EQ(out.link_generation_max(), 5);
+  EXPECT_EQ(out.link_width(), 8);
+  EXPECT_EQ(out.link_width_max(), 16);
+  ASSERT_EQ(out.links_size(), 1);
+  EXPECT_EQ(out.links(0).kind(), "xgmi");
+  EXPECT_EQ(out.links(0).peer(), "GPU-2");
+  EXPECT_EQ(out.links(0).count(), 4);
+  EXPECT_EQ(out.links(0).active(), 3);
+  EXPECT_FALSE(out.has_in_use());
+  EXPECT_EQ(out.unread().at("serial"), "error: reading? it: permission denied");
+  EXPECT_EQ(out.unread().at("memory_bytes"), "unknown: not read");
+  EXPECT_FALSE(out.unread().contains("model"));    // known
+  EXPECT_FALSE(out.unread().contains("parent"));   // a whole GPU has none
+  EXPECT_FALSE(out.unread().contains("healthy"));  // has a place of its own
+}
+
+TEST(ToApiTest, ManyLinksAreCut) {
+  auto inventory = TwoAmd();
+  inventory.devices[0].links = Reading<std::vector<DeviceLink>>::Of(
+      std::vector<DeviceLink>(500, DeviceLink{"xgmi", std::string(400, 'x'), -1, INT64_MAX}));
+  const auto out = ToApi(inventory).devices(0);
+  EXPECT_EQ(out.links_size(), kMaxReportedLinks);
+  EXPECT_EQ(out.links(0).peer().size(), 253U);
+  EXPECT_EQ(out.links(0).count(), 0);
+  EXPECT_EQ(out.links(0).active(), 0);
+}
+
+TEST(ToApiTest, TheStackShowsWhatWasHashed) {
+  auto inventory = TwoAmd();
+  inventory.facts[Vendor::kAmd]["flavor"] = Reading<std::string>::Of("dkms");
+  inventory.facts[Vendor::kAmd]["toolkit"] = Reading<std::string>::Unknown("none");
+  const auto stack = ToApi(inventory).stacks(0);
+  EXPECT_EQ(stack.driver_flavor(), "dkms");
+  EXPECT_EQ(stack.toolkit_version(), "");
+  EXPECT_EQ(stack.fingerprint_text(), FingerprintText(inventory, Vendor::kAmd));
+  // Many sorts of devices: whole lines up to the bound.
+  for (int i = 0; i < 250; ++i) {
+    inventory.devices.push_back(MakeDevice(Vendor::kAmd, "GPU-x" + std::to_string(i)));
+    inventory.devices.back().model = Reading<std::string>::Of("model " + std::to_string(i));
+  }
+  const std::string text = ToApi(inventory).stacks(0).fingerprint_text();
+  EXPECT_LE(text.size(), kMaxFingerprintText);
+  EXPECT_GT(text.size(), kMaxFingerprintText / 2);
+  EXPECT_TRUE(text.ends_with("\n"));
+  EXPECT_EQ(FingerprintText(inventory, Vendor::kAmd).substr(0, text.size()), text);
+}
+
 TEST(ToApiTest, TooManyDevicesAreCutAndSaid) {
   Inventory inventory;
   for (int i = 0; i < 300; ++i) {
