@@ -340,8 +340,9 @@ int nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t d, struct nvmlMemory_v2* out) {
   if (out->version != 0x02000028) return 25;
   const int code = QueryLong(d, "memory", &out->total);
   out->reserved = 0;
-  out->free = out->total;
   out->used = 0;
+  QueryLong(d, "memory_used", &out->used);
+  out->free = out->total - out->used;
   return code;
 }
 int nvmlDeviceGetEccMode(nvmlDevice_t d, unsigned* now, unsigned* pending) {

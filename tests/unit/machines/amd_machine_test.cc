@@ -29,6 +29,17 @@ TEST_F(AmdMachineTest, TheAgentReadsWhatTheDescriptionSays) {
   EXPECT_EQ(gpu.ecc.value, "on");
   EXPECT_TRUE(gpu.numa_node.known());
   EXPECT_EQ(gpu.device_nodes.size(), 3u);
+  EXPECT_EQ(gpu.pci_id.value, "1002:74a1");
+  EXPECT_EQ(gpu.cpus.value.size(), gpu.numa_node.value == 0 ? 4u : 6u);  // 0-95 or 96-191
+  EXPECT_EQ(gpu.links.value.size(), 7u);
+  EXPECT_EQ(gpu.retired_rows.value, 0);
+  EXPECT_EQ(inventory.facts.at(Vendor::kAmd).at("flavor").value, "dkms");
+  const agent::Telemetry& now = inventory.telemetry.at(gpu.id.value);
+  EXPECT_EQ(now.temperature_millicelsius.value, 38'000);
+  EXPECT_EQ(now.power_milliwatts.value, 131'000);
+  EXPECT_EQ(now.power_cap_milliwatts.value, 750'000);
+  EXPECT_EQ(now.energy_millijoules.value, 5'000'000);
+  EXPECT_EQ(now.throttle_counts.value.size(), 5u);
 }
 
 TEST_F(AmdMachineTest, PartitionsHaveTheIdsOfTheDescription) {
@@ -69,6 +80,37 @@ TEST_F(AmdMachineTest, IdsAreUniqueAcrossNodesAndTheSameEachTime) {
   EXPECT_EQ(boots.size(), 3u);
   Build(Yaml("amd-mi300x-8"), "gpu-2");
   for (const std::string& id : IdsOf(Inventory())) EXPECT_TRUE(ids.contains(id));
+}
+
+// Nodes of one description are one group, whatever their parts are called and wherever they sit.
+TEST_F(AmdMachineTest, EqualMachinesHaveEqualFingerprints) {
+  Build(Yaml("amd-mi300x-8"), "gpu-1");
+  const auto one = Inventory();
+  std::string yaml = Yaml("amd-mi300x-8");
+  const std::string bus = "0000:05:00.0";
+  yaml.replace(yaml.find(bus), bus.size(), "0000:f1:00.0");
+  Build(yaml, "gpu-2");
+  const auto two = Inventory();
+  EXPECT_NE(one.devices[0].id, two.devices[0].id);
+  EXPECT_EQ(agent::FingerprintText(one, Vendor::kAmd), agent::FingerprintText(two, Vendor::kAmd));
+  yaml.replace(yaml.find("driver: 6.12.12"), 15, "driver: 6.12.13");
+  Build(yaml, "gpu-2");
+  EXPECT_NE(agent::Fingerprint(one, Vendor::kAmd), agent::Fingerprint(Inventory(), Vendor::kAmd));
+}
+
+// MI300 counts throttling only: the second look knows it from the first.
+TEST_F(AmdMachineTest, ThrottlingIsKnownFromTheSecondLookOn) {
+  const Machine machine = Build(Yaml("amd-mi300x-8"));
+  const std::string id = machine.Devices()[0].id;
+  agent::InventoryReader reader(root(), Options());
+  EXPECT_FALSE(reader.Read().telemetry.at(id).throttle.known());
+  const std::string path = "sys/bus/pci/devices/0000:05:00.0/gpu_metrics";
+  std::string metrics = ReadFile(root() + "/" + path).value();
+  metrics[48] = 9;  // power
+  tree().Write(path, metrics);
+  const auto now = reader.Read();
+  EXPECT_THAT(now.telemetry.at(id).throttle.value, ElementsAre("power-cap"));
+  EXPECT_THAT(now.telemetry.at(machine.Devices()[1].id).throttle.value, ElementsAre());
 }
 
 TEST_F(AmdMachineTest, AVanishedDeviceIsGoneAndComesBack) {

@@ -115,6 +115,95 @@ TEST_F(NvidiaMachineTest, R03InventoryFollowsMigWithoutCountingTwice) {
   EXPECT_EQ(Inventory().devices.size(), 8u);
 }
 
+TEST_F(NvidiaMachineTest, NvLinksAreBundledByWhatIsAtTheOtherEnd) {
+  Build(Yaml("nvidia-h100-8"));
+  auto inventory = Inventory();
+  ASSERT_TRUE(inventory.devices[0].links.known()) << inventory.devices[0].links.why;
+  // All eighteen end at switches, which are no devices.
+  EXPECT_THAT(inventory.devices[0].links.value,
+              ElementsAre(agent::DeviceLink{"nvlink", "", 18, 18}));
+  // Device 1 has one link down, three to device 2 and no link more.
+  const std::string text = ReadFile(root() + "/machine/nvml.txt").value();
+  std::string out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with("device 1 nvlink ")) out += line + "\n";
+  }
+  out += "device 1 nvlink 0 0\n";
+  for (int n = 1; n <= 3; ++n) {
+    out += "device 1 nvlink " + std::to_string(n) + " 1 0000:3a:00.0\n";
+  }
+  tree().Write("machine/nvml.txt", out);
+  inventory = Inventory();
+  const Machine machine = Machine::Open(root()).value();
+  const std::string peer = machine.Devices()[2].id;
+  EXPECT_THAT(FindDevice(inventory, machine.Devices()[1].id)->links.value,
+              ElementsAre(agent::DeviceLink{"nvlink", "", 1, 0},
+                          agent::DeviceLink{"nvlink", peer, 3, 3}));
+}
+
+TEST_F(NvidiaMachineTest, EveryNewFieldIsRead) {
+  const Machine machine = Build(Yaml("nvidia-h100-8"));
+  Answer("device 1 remapped 2 1 1 0");
+  Answer("device 1 processes 4711:1048576 17:5");
+  Answer("device 1 clock_reasons 100");
+  const auto inventory = Inventory();
+  const std::string id = machine.Devices()[1].id;
+  const agent::Device& gpu = *FindDevice(inventory, id);
+  EXPECT_EQ(gpu.pci_id.value, "10de:2330");
+  EXPECT_EQ(gpu.cpus.value, "0-95");
+  EXPECT_EQ(gpu.retired_rows.value, 3);
+  EXPECT_EQ(gpu.rows_pending.value, 1);
+  EXPECT_EQ(gpu.rows_failed.value, 0);
+  const auto& facts = inventory.facts.at(Vendor::kNvidia);
+  EXPECT_EQ(facts.at("flavor").value, "open");
+  EXPECT_EQ(facts.at("toolkit").value, "1.17.8");
+  const agent::Telemetry& now = inventory.telemetry.at(id);
+  EXPECT_EQ(now.temperature_millicelsius.value, 31'000);
+  EXPECT_EQ(now.memory_temperature_millicelsius.value, 35'000);
+  EXPECT_EQ(now.power_milliwatts.value, 70'000);
+  EXPECT_EQ(now.power_cap_milliwatts.value, 700'000);
+  EXPECT_EQ(now.energy_millijoules.value, 123'456'789);
+  EXPECT_EQ(now.graphics_clock_mhz.value, 345);
+  EXPECT_EQ(now.memory_clock_mhz.value, 2619);
+  EXPECT_EQ(now.corrected_errors.value, 0);
+  EXPECT_THAT(now.throttle.value, ElementsAre("hardware-thermal", "power-cap", "thermal"));
+  EXPECT_EQ(now.fabric.value, "completed");
+  EXPECT_EQ(now.recovery_action.value, "none");
+  EXPECT_THAT(now.processes.value,
+              ElementsAre(agent::GpuProcess{17, 5}, agent::GpuProcess{4711, 1048576}));
+}
+
+// What cannot be answered is that field's gap and no other's.
+TEST_F(NvidiaMachineTest, EachNewQueryMayFailByItself) {
+  const Machine machine = Build(Yaml("nvidia-h100-8"));
+  const std::string id = machine.Devices()[4].id;
+  for (const std::string query : {"remapped", "nvlink", "processes", "fabric", "clock_reasons"}) {
+    for (const std::string answer : {"!3", "!999"}) {
+      Answer("device 4 " + query + (query == "nvlink" ? " 0 " : " ") + answer);
+      const auto inventory = Inventory();
+      const agent::Device& gpu = *FindDevice(inventory, id);
+      EXPECT_TRUE(gpu.healthy.value) << query << answer;
+      EXPECT_EQ(gpu.pci_id.value, "10de:2330") << query << answer;
+      EXPECT_TRUE(inventory.telemetry.at(id).power_milliwatts.known()) << query << answer;
+    }
+    Build(Yaml("nvidia-h100-8"));
+  }
+}
+
+TEST_F(NvidiaMachineTest, GpusBeforeAmpereRetirePages) {
+  const Machine machine = Build(Yaml("nvidia-h100-8"));
+  Answer("device 0 remapped !3");
+  Answer("device 0 retired_pending 1");
+  const std::string text = ReadFile(root() + "/machine/nvml.txt").value();
+  tree().Write("machine/nvml.txt", text + "device 0 retired 0 4\ndevice 0 retired 1 1\n");
+  const auto inventory = Inventory();
+  const agent::Device& gpu = *FindDevice(inventory, machine.Devices()[0].id);
+  EXPECT_EQ(gpu.retired_rows.value, 5);
+  EXPECT_EQ(gpu.rows_pending.value, 1);
+  EXPECT_EQ(gpu.rows_failed.state, Known::kUnknown);
+}
+
 TEST_F(NvidiaMachineTest, MigWithoutInstancesOffersNothingAndSaysSo) {
   Build(Yaml("nvidia-h100-8"));
   Answer("device 0 mig 1");
