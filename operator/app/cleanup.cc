@@ -12,7 +12,9 @@ namespace {
 constexpr char kPrefix[] = "bimetal.dev/";
 constexpr int kTries = 5;  // against other writers of the same node
 
-bool IsOurs(const std::string& key) { return key.rfind(kPrefix, 0) == 0; }
+bool IsOurs(const std::string& key) {
+  return key.rfind(kPrefix, 0) == 0 || key.rfind(kCapabilityLabelPrefix, 0) == 0;
+}
 
 // Empty where the node carries nothing of ours.
 std::string PatchOf(const api::Node& node) {
@@ -22,7 +24,7 @@ std::string PatchOf(const api::Node& node) {
     if (IsOurs(key)) labels += (labels.empty() ? "" : ",") + kube::JsonString(key) + ":null";
   }
   for (const auto& taint : node.spec().taints()) {
-    if (taint.key() == kUnvalidatedTaint) {
+    if (taint.key() == core::kUnvalidatedTaint) {
       tainted = true;
       continue;
     }

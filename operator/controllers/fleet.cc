@@ -7,11 +7,13 @@
 #include "core/placement/books.h"
 #include "kube/codec/codec.h"
 #include "operator/controllers/conditions.h"
+#include "operator/controllers/node_events.h"
 
 namespace bimetal::op {
 namespace {
 
 constexpr Millis kPause = Seconds(5);
+constexpr std::size_t kMostGroups = 32;
 
 std::int64_t HeldWhole(const core::placement::Books& books, const NodeName& node,
                        core::Vendor vendor) {
@@ -95,6 +97,56 @@ std::map<std::string, FleetController::PoolSum> FleetController::SumPools() cons
   return sums;
 }
 
+std::map<std::string, std::vector<api::FingerprintGroup>> FleetController::GroupPools() const {
+  std::map<std::string, std::map<std::string, api::FingerprintGroup>> groups;
+  for (const auto& [name, node] : store_.gpu_nodes) {
+    for (const auto& vendor : node.status().vendors()) {
+      for (const auto& pool : node.status().pools()) {
+        const auto it = store_.pools.find(pool);
+        if (it == store_.pools.end() || it->second.spec().vendor() != vendor.vendor()) continue;
+        auto& group = groups[pool][vendor.fingerprint() + "|" + node.status().model()];
+        group.set_fingerprint(vendor.fingerprint());
+        group.set_driver_version(vendor.driver_version());
+        group.set_model(node.status().model());
+        group.set_nodes(group.nodes() + 1);
+        if (vendor.phase() == "Admitted") group.set_admitted(group.admitted() + 1);
+      }
+    }
+  }
+  std::map<std::string, std::vector<api::FingerprintGroup>> out;
+  for (const auto& [pool, by_key] : groups) {
+    auto& list = out[pool];
+    for (const auto& [key, group] : by_key) list.push_back(group);
+    std::stable_sort(list.begin(), list.end(),
+                     [](const auto& a, const auto& b) { return a.nodes() > b.nodes(); });
+    if (list.size() > kMostGroups) list.resize(kMostGroups);
+  }
+  return out;
+}
+
+void FleetController::SayBreaker(const std::string& pool, const std::string& text,
+                                 google::protobuf::RepeatedPtrField<api::Condition>* conditions,
+                                 std::int64_t generation) {
+  SetCondition(conditions, "BreakerOpen", text.empty() ? "False" : "True",
+               text.empty() ? "Closed" : "BreakerOpen", text, generation, clock_.Now());
+  auto& told = breakers_told_[pool];
+  if (text.empty()) told.clear();
+  if (text.empty() || !told.empty()) return;
+  told = text;
+  const api::Event event = BreakerEvent(pool, text, clock_.Now());
+  Log(LogLevel::kWarning, "breaker open", {{"pool", pool}, {"why", text}});
+  bimetal::op::Write write{
+      "create", "events", "default", event.metadata().name(), kube::ToJson(event), {}, {}};
+  write.run = [event](kube::Client& client) -> Status {
+    const auto created = client.Create(event);
+    if (!created && created.error().code != ErrorCode::kAlreadyExists) {
+      return tl::unexpected<Error>(created.error());
+    }
+    return {};
+  };
+  writes_.Submit(std::move(write));
+}
+
 template <class T>
 void FleetController::Write(const T& object, const std::string& plural,
                             std::map<std::string, Sent>& sent) {
@@ -119,6 +171,7 @@ void FleetController::Write(const T& object, const std::string& plural,
 }
 
 void FleetController::Reconcile() {
+  auto groups = GroupPools();
   for (const auto& [name, sum] : SumPools()) {
     api::GPUPool pool = store_.pools.at(name);
     auto& status = *pool.mutable_status();
@@ -134,6 +187,10 @@ void FleetController::Reconcile() {
                  sum.open > 0 ? "DevicesOpen" : "NoDevicesOpen",
                  sum.open > 0 ? "" : "no node of the pool is admitted; see kubectl get gpunodes",
                  pool.metadata().generation(), clock_.Now());
+    SayBreaker(name, nodes_.BreakerText(name), status.mutable_conditions(),
+               pool.metadata().generation());
+    status.clear_groups();
+    for (auto& group : groups[name]) *status.add_groups() = std::move(group);
     Write(pool, "gpupools", pools_sent_);
   }
   for (const auto& [name, counts] : jobs_.Queues()) {
@@ -168,6 +225,16 @@ FleetSample FleetController::Sample(bool leader) const {
   std::map<std::string, std::int64_t> phases;
   for (const auto& [name, phase] : nodes_.Phases()) ++phases[phase];
   for (const auto& [phase, count] : phases) out.nodes.push_back({phase, count});
+  for (const auto& [name, findings] : nodes_.Findings()) {
+    std::map<std::pair<std::string, std::string>, std::int64_t> counts;
+    for (const auto& finding : findings) ++counts[{finding.code(), finding.severity()}];
+    for (const auto& [key, count] : counts) {
+      out.findings.push_back({name, key.first, key.second, count});
+    }
+  }
+  for (const auto& [name, pool] : store_.pools) {
+    out.breakers.push_back({name, !nodes_.BreakerText(name).empty()});
+  }
   for (const auto& [name, object] : store_.gpu_nodes) {
     std::map<std::string, std::int64_t> held;
     for (const auto vendor : core::kVendors) {

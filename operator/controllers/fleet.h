@@ -35,6 +35,11 @@ class FleetController {
   };
 
   std::map<std::string, PoolSum> SumPools() const;
+  // Nodes of each pool by fingerprint, the largest group first.
+  std::map<std::string, std::vector<api::FingerprintGroup>> GroupPools() const;
+  void SayBreaker(const std::string& pool, const std::string& text,
+                  google::protobuf::RepeatedPtrField<api::Condition>* conditions,
+                  std::int64_t generation);
   template <class T>
   void Write(const T& object, const std::string& plural, std::map<std::string, Sent>& sent);
 
@@ -44,6 +49,7 @@ class FleetController {
   JobController& jobs_;
   WriteSink& writes_;
   std::map<std::string, Sent> pools_sent_, queues_sent_;
+  std::map<std::string, std::string> breakers_told_;  // pool -> what its last Event said
 };
 
 }  // namespace bimetal::op

@@ -43,14 +43,10 @@ void FillVendor(const VendorView& view, const api::GPUNodeStatus& before, api::V
   out->set_driver_version(view.stack->driver_version());
   out->set_fingerprint(view.stack->fingerprint());
   out->set_run(view.run);
-  for (const auto& verdict : *view.verdicts) {
-    if (out->verdicts_size() == 64) break;
-    auto* v = out->add_verdicts();
-    v->set_check(verdict.check());
-    v->set_device(verdict.device());
-    v->set_verdict(verdict.verdict());
-    v->set_evidence(Cut(verdict.evidence(), 1024));
-  }
+  out->set_runtime_version(view.stack->runtime_version());
+  out->set_toolkit_version(view.stack->toolkit_version());
+  *out->mutable_verdicts() = {view.verdicts->begin(), view.verdicts->end()};
+  *out->mutable_rates() = {view.rates->begin(), view.rates->end()};
 }
 
 std::string_view HealthName(api::Health health) {
@@ -62,6 +58,51 @@ std::string_view HealthName(api::Health health) {
     default:
       return "Unknown";
   }
+}
+
+// "gen4 x16 of gen5 x16"; what is not known is "?". Empty where nothing is.
+std::string PcieLink(const api::Device& device) {
+  const auto number = [](bool known, int n) { return known ? std::to_string(n) : "?"; };
+  if (!device.has_link_generation() && !device.has_link_width()) return "";
+  return "gen" + number(device.has_link_generation(), device.link_generation()) + " x" +
+         number(device.has_link_width(), device.link_width()) + " of gen" +
+         number(device.has_link_generation_max(), device.link_generation_max()) + " x" +
+         number(device.has_link_width_max(), device.link_width_max());
+}
+
+// What is known of it beside its identity; absent where it is not.
+void FillDetails(const api::Device& device, api::DeviceStatus* out) {
+  out->set_pci_id(device.pci_id());
+  if (device.has_compute_units()) out->set_compute_units(device.compute_units());
+  if (device.has_numa_node()) out->set_numa_node(device.numa_node());
+  out->set_cpus(Cut(device.cpus(), 1024));
+  out->set_link(PcieLink(device));
+  for (const auto& link : device.links()) {
+    if (out->links_size() == 64) break;
+    auto* l = out->add_links();
+    l->set_kind(link.kind());
+    l->set_peer(link.peer());
+    l->set_count(link.count());
+    l->set_active(link.active());
+  }
+  out->set_ecc(device.ecc());
+  out->set_parent(device.parent_id());
+  if (device.has_in_use()) out->set_in_use(device.in_use());
+  for (const auto& [field, why] : std::map(device.unread().begin(), device.unread().end())) {
+    if (out->unread_size() == 64) break;
+    (*out->mutable_unread())[field] = Cut(why, 256);
+  }
+}
+
+void FillFinding(const api::Finding& finding, api::FindingStatus* out) {
+  out->set_code(finding.code());
+  out->set_severity(finding.severity());
+  out->set_device(finding.device());
+  out->set_evidence(Cut(finding.evidence(), 1024));
+  out->set_remedy(Cut(finding.remedy(), 1024));
+  out->set_effect(finding.effect());
+  out->set_documentation(Cut(finding.documentation(), 1024));
+  out->set_vendor(finding.vendor());
 }
 
 void FillDevice(const api::Device& device, const std::vector<VendorView>& vendors,
@@ -78,6 +119,7 @@ void FillDevice(const api::Device& device, const std::vector<VendorView>& vendor
   *out->mutable_firmware() = device.firmware();
   out->set_partition(device.partition());
   out->set_serial(device.serial());
+  FillDetails(device, out);
   for (const auto& view : vendors) {
     if (view.decision == nullptr || core::VendorName(view.vendor) != device.vendor()) continue;
     out->set_open(std::binary_search(view.decision->open.begin(), view.decision->open.end(),
@@ -132,19 +174,18 @@ api::GPUNodeStatus MakeNodeStatus(const api::GPUNodeStatus& before, const api::I
               [](const auto& a, const auto& b) {
                 return std::pair(a.vendor(), a.id()) < std::pair(b.vendor(), b.id());
               });
+    int grave = 0;
     for (const auto& finding : inventory.findings()) {
-      if (out.findings_size() == 64) break;
-      auto* f = out.add_findings();
-      f->set_code(finding.code());
-      f->set_severity(finding.severity());
-      f->set_device(finding.device());
-      f->set_evidence(Cut(finding.evidence(), 1024));
-      f->set_remedy(Cut(finding.remedy(), 1024));
+      grave += finding.severity() == "Info" ? 0 : 1;
+      if (out.findings_size() < 64) FillFinding(finding, out.add_findings());
     }
+    out.set_finding_count(grave);
     out.set_simulated(inventory.simulated());
     out.set_kernel_version(inventory.kernel_version());
   } else {
     *out.mutable_devices() = before.devices();
+    *out.mutable_findings() = before.findings();
+    if (before.has_finding_count()) out.set_finding_count(before.finding_count());
     // No report since our start: nothing of it is open.
     for (auto& device : *out.mutable_devices()) device.set_open(false);
     out.set_simulated(before.simulated());
@@ -153,10 +194,12 @@ api::GPUNodeStatus MakeNodeStatus(const api::GPUNodeStatus& before, const api::I
   out.set_boot_id(boot_id);
   FillSummary(vendors, &out);
   *out.mutable_conditions() = before.conditions();
-  const bool admitted = out.phase() == "Admitted";
+  // A node with one device in quarantine may have others that take jobs.
+  const bool open = out.validated_count() > 0 &&
+                    (out.phase() == "Admitted" || out.reason() == "DeviceQuarantined");
   const std::string reason = out.reason().empty() ? "WaitingForReport" : out.reason();
   SetCondition(out.mutable_conditions(), "Ready",
-               admitted && out.validated_count() > 0 ? "True" : "False", reason, out.message(),
+               open ? "True" : "False", reason, out.message(),
                generation, now);
   SetCondition(out.mutable_conditions(), "Quarantined",
                out.phase() == "Quarantined" ? "True" : "False", reason,
@@ -174,13 +217,17 @@ bool SameNodeStatus(const api::GPUNodeStatus& a, const api::GPUNodeStatus& b) {
 std::string NodePatch(const NodeRecord& node, bool shut,
                       const std::map<std::string, std::string>& labels) {
   const bool has = std::any_of(node.taints.begin(), node.taints.end(),
-                               [](const auto& t) { return t.key() == kUnvalidatedTaint; });
+                               [](const auto& t) { return t.key() == core::kUnvalidatedTaint; });
   std::string label_part;
   for (const auto& [key, value] : labels) {
     const auto it = node.node.labels.find(key);
     if (it != node.node.labels.end() && it->second == value) continue;
     label_part +=
         (label_part.empty() ? "" : ",") + kube::JsonString(key) + ":" + kube::JsonString(value);
+  }
+  for (const auto& [key, value] : node.node.labels) {
+    if (!key.starts_with(kCapabilityLabelPrefix) || labels.contains(key)) continue;
+    label_part += (label_part.empty() ? "" : ",") + kube::JsonString(key) + ":null";
   }
   if (has == shut && label_part.empty()) return "";
   std::string out = R"({"metadata":{"resourceVersion":)" + kube::JsonString(node.resource_version);
@@ -192,11 +239,11 @@ std::string NodePatch(const NodeRecord& node, bool shut,
       list += (list.empty() ? "" : ",") + kube::ToJson(taint);
     };
     for (const auto& taint : node.taints) {
-      if (taint.key() != kUnvalidatedTaint) add(taint);
+      if (taint.key() != core::kUnvalidatedTaint) add(taint);
     }
     if (shut) {
       api::Taint taint;
-      taint.set_key(kUnvalidatedTaint);
+      taint.set_key(std::string(core::kUnvalidatedTaint));
       taint.set_effect("NoSchedule");
       add(taint);
     }

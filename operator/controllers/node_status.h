@@ -18,7 +18,8 @@ struct VendorView {
   const api::Stack* stack = nullptr;
   const core::admission::Memory* memory = nullptr;
   const core::admission::Decision* decision = nullptr;  // nullptr: none since our start
-  const std::vector<api::Verdict>* verdicts = nullptr;  // those that were not Pass
+  const std::vector<api::VerdictStatus>* verdicts = nullptr;  // those that were not Pass
+  const std::vector<api::RateStatus>* rates = nullptr;
   std::string run;                                      // the validation pod that is being made
   std::string pool;                                     // empty: none
   std::string remark;  // what stands in the way apart from the decision
@@ -34,9 +35,9 @@ api::GPUNodeStatus MakeNodeStatus(const api::GPUNodeStatus& before, const api::I
 // Equal apart from the time of the last report, which alone is not worth a write.
 bool SameNodeStatus(const api::GPUNodeStatus& a, const api::GPUNodeStatus& b);
 
-// The merge patch that puts our taint on (or takes it off) and sets our labels, guarded by the
-// resource version because spec.taints is one list that other controllers write too. Empty where
-// nothing differs.
+// The merge patch that puts our taint on (or takes it off), sets our labels and takes off those of
+// capabilities that are not among them, guarded by the resource version because spec.taints is one
+// list that other controllers write too. Empty where nothing differs.
 std::string NodePatch(const NodeRecord& node, bool shut,
                       const std::map<std::string, std::string>& labels);
 

@@ -11,6 +11,8 @@
 #include "api/agent.pb.h"
 #include "api/gpunode.pb.h"
 #include "core/admission/decide.h"
+#include "core/validation/judge.h"
+#include "operator/controllers/node_breakers.h"
 #include "operator/state/store.h"
 #include "operator/writer/writer.h"
 
@@ -45,7 +47,7 @@ class NodeController {
   // Something about this node changed: its Node, GPUNode, pods.
   void Touch(const std::string& node) { touched_.insert(node); }
   void TouchAll();
-  // Decides anew for every touched node and for those whose time has come.
+  // Decides anew for every touched node and for those whose time or turn has come.
   void Reconcile();
   // When Reconcile is due without an event.
   std::optional<TimePoint> NextWake() const;
@@ -57,12 +59,18 @@ class NodeController {
   std::string ModelOf(const std::string& node, core::Vendor vendor) const;
   // Phase of each GPU node, for metrics.
   std::map<std::string, std::string> Phases() const;
+  // What is found wrong on each node now, for metrics.
+  std::map<std::string, std::vector<api::FindingStatus>> Findings() const;
+  // The breakers of a pool, by its name: what is open and the way back; empty where none is.
+  std::string BreakerText(const std::string& pool) const;
 
  private:
   struct PendingRun {
     std::string name, uid;  // uid is empty until the create has ended
     TimePoint created;
     std::string trouble;
+    core::admission::RunKind kind = core::admission::RunKind::kKernels;
+    std::set<DeviceId> devices;
   };
   struct VendorState {
     std::optional<core::admission::Report> report;
@@ -70,10 +78,12 @@ class NodeController {
     core::admission::Memory memory;
     std::optional<core::admission::Decision> decision;
     std::optional<core::admission::Run> run;  // handed in, not judged yet
-    std::string level;                        // of the run
-    std::vector<api::Verdict> verdicts;       // of the last judged run, Pass left out
-    std::optional<PendingRun> pending;        // created, not seen by the watch yet
+    std::vector<api::VerdictStatus> verdicts;  // of the last run of the kernels, Pass left out
+    std::vector<api::RateStatus> rates;
+    std::vector<core::validation::NodeRate> node_rates;
+    std::optional<PendingRun> pending;  // created, not seen by the watch yet
     bool no_pool = false;
+    std::string pool;  // in whose breakers it counts
   };
   struct NodeState {
     bool restored = false;
@@ -88,29 +98,55 @@ class NodeController {
     bool write_in_flight = false;  // of the GPUNode
     bool patch_in_flight = false;  // of the Node
     std::string last_phase;
+    std::set<std::string> told;  // findings of which an Event was sent
     std::optional<TimePoint> wake;
   };
 
+  // nodes_reports.cc
   void Restore(const std::string& name, NodeState& state);
   api::ReportNodeReply ReplyTo(const api::ReportNodeRequest& request);
-  // Has the node decided anew a little later: after a write that failed.
-  void RetrySoon(const std::string& name);
   void TakeInventory(const api::ReportNodeRequest& request, NodeState& state);
   void TakeRuns(const api::ReportNodeRequest& request, NodeState& state);
+  void TakeRun(const std::string& node, const api::ValidationRun& run, core::Vendor vendor,
+               NodeState& state);
+  const core::validation::FleetMedians& Medians();
+  // Also fills pools_.
+  const core::Pool* PoolOf(const std::string& node, core::Vendor vendor) const;
+  const api::ValidationProfileSpec* ProfileOf(const core::Pool* pool) const;
+
+  // nodes.cc
   void DecideNode(const std::string& name);
   void DecideVendor(const std::string& name, NodeState& state, core::Vendor vendor);
-  core::admission::Policy PolicyFor(const core::Pool* pool) const;
+  core::admission::Facts FactsOf(const std::string& name, VendorState& state, core::Vendor vendor);
+  void AskBreakers(const core::Pool* pool, core::admission::Facts& facts) const;
+  void NoteStanding(const std::string& name, VendorState& state, const core::Pool* pool,
+                    bool running);
+  // Before a node is heard: as its status says.
+  void NoteOldStanding(const std::string& name, const NodeState& state, core::Vendor vendor,
+                       VendorState& vendor_state);
+  // Those that wait for a slot or a breaker, where there is news for them.
+  void DecideWaiting();
+  // Has the node decided anew a little later: after a write that failed.
+  void RetrySoon(const std::string& name);
+
+  // nodes_runs.cc
   std::optional<core::admission::RunPod> FindRunPod(const std::string& node, core::Vendor vendor,
                                                     VendorState& state);
   void StartRun(const std::string& node, core::Vendor vendor, NodeState& state,
                 const core::Pool& pool);
+  void CreateRunPod(const std::string& node, core::Vendor vendor, const std::string& name_space,
+                    const std::string& pod_name, const std::string& body);
   void DeletePod(const ObjectKey& key, const std::string& uid);
+  void EndRun(const std::string& node, const std::string& uid);
+  std::string ImageFor(core::Vendor vendor) const;
+
+  // nodes_writes.cc
   api::GPUNodeStatus BuildStatus(const std::string& name, const NodeState& state) const;
   void WriteStatus(const std::string& name, NodeState& state);
   void CreateGpuNode(const std::string& name, NodeState& state);
   void PatchNode(const std::string& name, NodeState& state);
-  void RecordEvent(const std::string& node, const api::GPUNodeStatus& status);
-  std::string ImageFor(core::Vendor vendor) const;
+  void TellFindings(const std::string& name, NodeState& state);
+  void SendEvent(const api::Event& event);
 
   const Clock& clock_;
   Store& store_;
@@ -121,7 +157,14 @@ class NodeController {
   std::map<std::string, NodeState> states_;
   std::set<std::string> touched_;
   std::set<std::string> deleting_;  // uids of validation pods whose deletion was asked for
-  std::vector<core::Pool> pools_;   // of the reconcile under way
+  std::vector<core::Pool> pools_;   // of the decision under way
+  NodeBreakers breakers_;
+  const core::validation::FloorTable floors_ = core::validation::FloorTable::BuiltIn();
+  core::validation::FleetMedians medians_;
+  std::optional<TimePoint> medians_at_;
 };
+
+// The GPUNode of this name; nullptr where the watch has not shown one.
+const api::GPUNode* FindGpuNode(const Store& store, const std::string& name);
 
 }  // namespace bimetal::op

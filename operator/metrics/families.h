@@ -39,6 +39,12 @@ inline constexpr Family kDeviceState{"bimetal_device_state", kGauge,
 inline constexpr Family kNodes{"bimetal_nodes", kGauge, "phase",
                                "Nodes with GPUs by the phase of their admission."};
 
+inline constexpr Family kNodeFindings{"bimetal_node_findings", kGauge, "node code severity",
+                                      "What the node's agent finds wrong now."};
+inline constexpr Family kBreakerOpen{
+    "bimetal_breaker_open", kGauge, "pool",
+    "1 while validation of the pool has stopped by itself and asks for a person, else 0."};
+
 inline constexpr Family kQueuePendingJobs{"bimetal_queue_pending_jobs", kGauge,
                                           "queue vendor_constraint",
                                           "Jobs that wait, by the vendors they can run on."};
@@ -103,6 +109,8 @@ inline constexpr std::array kAll = {
     &kDeviceInfo,
     &kDeviceState,
     &kNodes,
+    &kNodeFindings,
+    &kBreakerOpen,
     &kQueuePendingJobs,
     &kQueuePendingGpus,
     &kQueueAdmittedJobs,

@@ -139,6 +139,14 @@ void AddFleet(const FleetSample& sample, Exposition& out) {
   for (const char* phase : kPhases) out.Add(family::kNodes, {phase}, 0);
   for (const auto& row : sample.nodes) out.Add(family::kNodes, {row.phase}, Number(row.count));
   out.End(family::kNodes);
+  for (const auto& row : sample.findings) {
+    out.Add(family::kNodeFindings, {row.node, row.code, row.severity}, Number(row.count));
+  }
+  out.End(family::kNodeFindings);
+  for (const auto& row : sample.breakers) {
+    out.Add(family::kBreakerOpen, {row.pool}, row.open ? 1 : 0);
+  }
+  out.End(family::kBreakerOpen);
   AddQueues(sample, out);
   AddJobs(sample, out);
   out.Add(family::kBooksDifference, {}, Number(sample.books_difference_milli) / 1e3);

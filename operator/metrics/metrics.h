@@ -89,12 +89,25 @@ struct JobRow {
 };
 inline constexpr Millis kJobRetention = Minutes(15);
 
+// What an agent found on its node, now.
+struct FindingRow {
+  std::string node, code, severity;
+  std::int64_t count = 0;  // of devices, or 1 where the node is meant
+};
+
+struct BreakerRow {
+  std::string pool;
+  bool open = false;
+};
+
 // The state of the fleet at one instant, made by the loop. Rows in any order.
 struct FleetSample {
   TimePoint now;
   bool leader = false;
   std::vector<DeviceRow> devices;
   std::vector<NodeCount> nodes;  // phases that are not listed here are exported as 0
+  std::vector<FindingRow> findings;
+  std::vector<BreakerRow> breakers;
   std::vector<QueueRow> queues;
   std::vector<JobCount> jobs;  // states that are not listed here are exported as 0
   std::vector<JobRow> job_rows;

@@ -20,13 +20,21 @@ std::uint64_t Hash(const std::string& text) {
   return hash;
 }
 
+std::string JoinCommas(const std::vector<std::string>& parts) {
+  std::string out;
+  for (const auto& part : parts) out += (out.empty() ? "" : ",") + part;
+  return out;
+}
+
 Json Arguments(const ValidationPodSpec& spec) {
   Json args = Json::array({"--backend", spec.machine_dir.empty() ? "auto" : "host", "--vendor",
-                           std::string(core::VendorName(spec.vendor)), "--level", spec.level,
+                           std::string(core::VendorName(spec.vendor)), "--level",
+                           spec.path ? "L0" : spec.level,
                            "--run-id", "$(POD_UID)", "--fingerprint", spec.fingerprint, "--report",
                            "unix:/run/bimetal/agent.sock", "--timeout",
                            std::to_string(spec.timeout.v / 1000)});
   for (const auto& device : spec.devices) {
+    if (spec.path) break;  // whatever it is given
     args.push_back("--device");
     args.push_back(device);
   }
@@ -34,11 +42,9 @@ Json Arguments(const ValidationPodSpec& spec) {
     args.push_back("--machine");
     args.push_back("/machine");
   }
-  if (!spec.checks.empty()) {
-    std::string list;
-    for (const auto& check : spec.checks) list += (list.empty() ? "" : ",") + check;
+  if (!spec.checks.empty() && !spec.path) {
     args.push_back("--checks");
-    args.push_back(list);
+    args.push_back(JoinCommas(spec.checks));
   }
   return args;
 }
@@ -56,6 +62,7 @@ void GiveDevices(const ValidationPodSpec& spec, Json& container, Json& volumes) 
     mount("machine", spec.machine_dir, "/machine", true);
     return;
   }
+  if (spec.path) return;  // the plug-in and the runtime do
   if (spec.vendor == core::Vendor::kNvidia) {
     container["env"].push_back({{"name", "NVIDIA_VISIBLE_DEVICES"}, {"value", "all"}});
     container["env"].push_back(
@@ -87,6 +94,7 @@ std::string BuildValidationPod(const ValidationPodSpec& spec) {
   container["env"] = Json::array(
       {{{"name", "POD_UID"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "metadata.uid"}}}}}}});
   container["resources"] = {{"requests", {{"cpu", "100m"}, {"memory", "128Mi"}}}};
+  if (spec.path) container["resources"]["limits"] = {{spec.resource_name, "1"}};
   // Root, because the agent's socket and the devices belong to root; nothing else is granted.
   container["securityContext"] = {{"runAsUser", 0},
                                   {"allowPrivilegeEscalation", false},
@@ -96,8 +104,9 @@ std::string BuildValidationPod(const ValidationPodSpec& spec) {
   Json volumes = Json::array({{{"name", "agent"}, {"hostPath", {{"path", spec.socket_dir}}}}});
   GiveDevices(spec, container, volumes);
 
-  Json tolerations =
-      Json::array({{{"operator", "Exists"}, {"effect", "NoSchedule"}, {"key", kUnvalidatedTaint}}});
+  Json tolerations = Json::array({{{"operator", "Exists"},
+                                   {"effect", "NoSchedule"},
+                                   {"key", std::string(core::kUnvalidatedTaint)}}});
   for (const auto& toleration : spec.tolerations) {
     Json entry = Json::object();
     if (!toleration.key.empty()) entry["key"] = toleration.key;
@@ -111,9 +120,12 @@ std::string BuildValidationPod(const ValidationPodSpec& spec) {
                      {"namespace", spec.name_space},
                      {"labels",
                       {{kValidatesLabel, std::string(core::VendorName(spec.vendor))},
+                       {kRunLabel, spec.path ? "path" : "kernels"},
                        {"app.kubernetes.io/name", "bimetal-validation"},
                        {"app.kubernetes.io/managed-by", "bimetal"}}},
-                     {"annotations", {{kPinnedNodeAnnotation, spec.node}}}};
+                     {"annotations",
+                      {{kPinnedNodeAnnotation, spec.node},
+                       {kRunDevicesAnnotation, JoinCommas(spec.devices)}}}};
   pod["spec"] = {{"restartPolicy", "Never"},
                  {"serviceAccountName", spec.service_account},
                  {"automountServiceAccountToken", false},

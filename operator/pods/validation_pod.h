@@ -14,7 +14,9 @@ struct ValidationPodSpec {
   std::string node;
   core::Vendor vendor = core::Vendor::kNvidia;
   std::string image, pull_policy, service_account, priority_class;
-  std::string level;                 // L0 | L1 | L2
+  bool path = false;                 // goes the way of a job instead of opening devices by id
+  std::string resource_name;         // of the path's one device
+  std::string level;                 // L0 | L1 | L2; of the path always L0
   std::vector<std::string> checks;   // empty: all of the level
   std::vector<std::string> devices;  // stable ids
   std::string fingerprint;
@@ -29,9 +31,10 @@ struct ValidationPodSpec {
 std::string ValidationPodName(core::Vendor vendor, const std::string& node,
                               const std::string& cause);
 
-// The JSON of the pod. It asks the scheduler for no device: the agent withholds them, and the pod
-// opens them by id. It tolerates the taint of an unproven node, runs without a token, and reports
-// to the agent's socket.
+// The JSON of the pod. It tolerates the taint of an unproven node, runs without a token, and reports
+// to the agent's socket. It asks the scheduler for no device: the agent withholds them, and the pod
+// opens them by id. A path pod does the opposite: it asks for one device as a job would, gets it
+// from the plug-in and the runtime, and looks at what it was given.
 std::string BuildValidationPod(const ValidationPodSpec& spec);
 
 }  // namespace bimetal::op

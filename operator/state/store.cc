@@ -83,6 +83,25 @@ void ReadContainers(const api::PodStatus& status, PodRecord& out) {
   out.running = all_running;
 }
 
+void Unindex(std::map<std::string, std::set<ObjectKey>>& index, const std::string& entry,
+             const ObjectKey& key) {
+  const auto it = index.find(entry);
+  if (it == index.end()) return;
+  it->second.erase(key);
+  if (it->second.empty()) index.erase(it);
+}
+
+std::set<std::string> SplitCommas(const std::string& text) {
+  std::set<std::string> out;
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    if (end > begin) out.insert(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::map<std::string, core::Vendor> Store::DefaultResources() {
@@ -95,13 +114,9 @@ std::map<std::string, core::Vendor> Store::DefaultResources() {
 void Store::RemovePod(const ObjectKey& key) {
   const auto it = pods.find(key);
   if (it == pods.end()) return;
-  if (it->second.holds.of_job) {
-    const auto index = pods_by_job.find(it->second.holds.of_job->job.value);
-    if (index != pods_by_job.end()) {
-      index->second.erase(key);
-      if (index->second.empty()) pods_by_job.erase(index);
-    }
-  }
+  const PodRecord& pod = it->second;
+  if (pod.holds.of_job) Unindex(pods_by_job, pod.holds.of_job->job.value, key);
+  if (!pod.validates.empty()) Unindex(runs_by_node, pod.holds.node.value, key);
   pods.erase(it);
 }
 
@@ -109,6 +124,7 @@ void Store::PutPod(PodRecord pod) {
   const ObjectKey key{pod.holds.name_space, pod.holds.name};
   RemovePod(key);
   if (pod.holds.of_job) pods_by_job[pod.holds.of_job->job.value].insert(key);
+  if (!pod.validates.empty()) runs_by_node[pod.holds.node.value].insert(key);
   pods.emplace(key, std::move(pod));
 }
 
@@ -149,6 +165,11 @@ PodRecord MakePodRecord(const api::Pod& pod, const std::map<std::string, core::V
   }
   out.variant = LabelOf(meta, kVariantLabel);
   out.validates = LabelOf(meta, kValidatesLabel);
+  out.run = LabelOf(meta, kRunLabel);
+  if (!out.validates.empty()) {
+    const auto devices = meta.annotations().find(kRunDevicesAnnotation);
+    if (devices != meta.annotations().end()) out.run_devices = SplitCommas(devices->second);
+  }
   out.deleting = !meta.deletion_timestamp().empty();
   out.created = TimeOf(meta.creation_timestamp()).value_or(TimePoint{});
   const auto& status = pod.status();

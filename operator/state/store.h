@@ -26,7 +26,12 @@ inline constexpr char kVariantLabel[] = "bimetal.dev/variant";
 inline constexpr char kQueueLabel[] = "bimetal.dev/queue";
 inline constexpr char kPinnedNodeAnnotation[] = "bimetal.dev/node";
 inline constexpr char kValidatesLabel[] = "bimetal.dev/validates";  // vendor
-inline constexpr char kUnvalidatedTaint[] = "bimetal.dev/unvalidated";
+// On a Node: kCapabilityLabelPrefix + "fp8-ocp" = "validated".
+inline constexpr char kCapabilityLabelPrefix[] = "precision.bimetal.dev/";
+inline constexpr char kRunLabel[] = "bimetal.dev/run";               // kernels | path
+inline constexpr char kRunDevicesAnnotation[] = "bimetal.dev/devices";  // ids, by commas
+// On a GPUNode: works as spec.revalidate does.
+inline constexpr char kRevalidateAnnotation[] = "bimetal.dev/revalidate";
 
 using ObjectKey = std::pair<std::string, std::string>;  // namespace, name
 
@@ -35,6 +40,8 @@ struct PodRecord {
   core::Pod holds;
   std::map<std::string, std::int64_t> extended;  // every other resource asked for, whole units
   std::string variant, validates;                // labels; empty where absent
+  std::string run;                               // of a validation pod: its kind
+  std::set<std::string> run_devices;             // and the devices it was made for
   bool ended = false;                            // Succeeded or Failed: holds nothing any more
   bool succeeded = false;
   bool deleting = false;
@@ -77,6 +84,7 @@ struct Store {
   std::map<std::string, NodeRecord> nodes;
   std::map<ObjectKey, PodRecord> pods;
   std::map<std::string, std::set<ObjectKey>> pods_by_job;  // job uid -> its pods
+  std::map<std::string, std::set<ObjectKey>> runs_by_node;  // node -> its validation pods
   std::map<std::string, api::GPUNode> gpu_nodes;
   std::map<std::string, api::GPUPool> pools;
   std::map<std::string, api::GPUQueue> queues;
@@ -85,7 +93,7 @@ struct Store {
   std::map<std::string, std::map<std::string, std::string>> namespaces;  // labels
   std::map<std::string, std::int64_t> priorities;                        // of PriorityClasses
 
-  // Keep pods and pods_by_job in step.
+  // Keep pods and what finds them in step.
   void PutPod(PodRecord pod);
   void RemovePod(const ObjectKey& key);
 

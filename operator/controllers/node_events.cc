@@ -1,0 +1,70 @@
+#include "operator/controllers/node_events.h"
+
+#include <array>
+#include <cstdio>
+
+#include "operator/controllers/conditions.h"
+
+namespace bimetal::op {
+namespace {
+
+constexpr std::size_t kMostMessage = 1000;  // the API server takes 1024
+
+// FNV-1a, 64 bits: names need to differ, not to be secret.
+std::string Hash(const std::string& text) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char c : text) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 1099511628211ULL;
+  }
+  std::array<char, 20> hex{};
+  std::snprintf(hex.data(), hex.size(), "%016llx", static_cast<unsigned long long>(hash));
+  return hex.data();
+}
+
+api::Event Make(const std::string& kind, const std::string& name, const std::string& key,
+                const std::string& reason, const std::string& message, bool warning,
+                TimePoint now) {
+  api::Event event;
+  event.mutable_metadata()->set_namespace_("default");  // of cluster objects' events
+  event.mutable_metadata()->set_name(Cut(name, 200) + ".bimetal." + Hash(key));
+  auto* object = event.mutable_involved_object();
+  object->set_api_version(kind == "Node" ? "v1" : "bimetal.dev/v1alpha1");
+  object->set_kind(kind);
+  object->set_name(name);
+  // As the kubelet does, so that `kubectl describe node` shows it.
+  if (kind == "Node") object->set_uid(name);
+  event.set_reason(reason);
+  event.set_message(Cut(message, kMostMessage));
+  event.set_type(warning ? "Warning" : "Normal");
+  event.set_first_timestamp(FormatTime(now));
+  event.set_last_timestamp(FormatTime(now));
+  event.set_count(1);
+  event.mutable_source()->set_component("bimetal-operator");
+  event.set_reporting_component("bimetal-operator");
+  return event;
+}
+
+}  // namespace
+
+api::Event TransitionEvent(const std::string& node, const api::GPUNodeStatus& status,
+                           TimePoint now) {
+  const bool warning = status.phase() == "Quarantined" || status.phase() == "Lost";
+  return Make("Node", node, status.phase() + "|" + std::to_string(now.ms), status.reason(),
+              "GPU devices are " + status.phase() + ": " + status.message(), warning, now);
+}
+
+api::Event FindingEvent(const std::string& node, const std::string& boot_id,
+                        const api::Finding& finding, const std::string& key, TimePoint now) {
+  std::string message = finding.evidence();
+  if (!finding.device().empty()) message = "device " + finding.device() + ": " + message;
+  if (!finding.remedy().empty()) message += "; " + finding.remedy();
+  return Make("Node", node, boot_id + "|" + key, finding.code(), message,
+              finding.severity() != "Info", now);
+}
+
+api::Event BreakerEvent(const std::string& pool, const std::string& text, TimePoint now) {
+  return Make("GPUPool", pool, text, "BreakerOpen", text, true, now);
+}
+
+}  // namespace bimetal::op

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "api/agent.pb.h"
+#include "api/gpunode.pb.h"
+#include "api/kubernetes.pb.h"
+#include "core/base/time.h"
+
+// Kubernetes Events, as `kubectl describe` shows them. Names are deterministic for what happened,
+// so that a repeated create meets its twin: one Event, whoever restarts. Pure.
+namespace bimetal::op {
+
+// A node has come into another phase.
+api::Event TransitionEvent(const std::string& node, const api::GPUNodeStatus& status,
+                           TimePoint now);
+// The agent has found something. `boot_id`: the same in another boot is news.
+api::Event FindingEvent(const std::string& node, const std::string& boot_id,
+                        const api::Finding& finding, const std::string& key, TimePoint now);
+// A breaker of a pool has opened.
+api::Event BreakerEvent(const std::string& pool, const std::string& text, TimePoint now);
+
+}  // namespace bimetal::op
