@@ -12,6 +12,7 @@
 #include "agent/config/config.h"
 #include "agent/devices/inventory.h"
 #include "agent/devices/root_files.h"
+#include "agent/diagnosis/diagnose.h"
 #include "agent/metrics/metrics.h"
 #include "agent/report/grpc_log.h"
 #include "agent/run/agent.h"
@@ -68,6 +69,7 @@ int Run(const AgentConfig& config, const std::string& node_name) {
   const StopSignals signals;
   const SystemClock clock;
   InventoryOptions inventory;
+  inventory.kernel_log = false;  // the diagnosis reads it
   // A container runtime puts NVIDIA's library into our own file tree, not under the root. A
   // simulated machine must never be answered for by real hardware.
   inventory.probe.system_library = !RootFiles(config.root).Exists("simulated");
@@ -76,7 +78,13 @@ int Run(const AgentConfig& config, const std::string& node_name) {
   parts.config = config;
   parts.node_name = node_name;
   parts.version = BIMETAL_VERSION;
-  parts.read_inventory = [reader] { return reader->Read(); };
+  parts.read_inventory = [reader, root = config.root] {
+    DiagnoseOptions diagnose;
+    diagnose.fleeting = false;
+    Inventory found = reader->Read();
+    AddDiagnosis(root, found, diagnose);
+    return found;
+  };
   const auto metrics = AgentMetrics::Serve(config.metrics_listen);
   if (!metrics) {
     Log(LogLevel::kError, "agent cannot start", {{"reason", metrics.error().message}});

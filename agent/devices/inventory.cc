@@ -112,7 +112,10 @@ Inventory ReadInventory(const std::string& root, const InventoryOptions& options
 void AddReport(SourceReport report, Vendor vendor, Inventory& inventory) {
   inventory.facts[vendor] = std::move(report.facts);
   inventory.simulated = inventory.simulated || report.simulated;
-  for (Finding& finding : report.findings) inventory.findings.push_back(std::move(finding));
+  for (Finding& finding : report.findings) {
+    if (finding.vendor.empty()) finding.vendor = std::string(VendorName(vendor));
+    inventory.findings.push_back(std::move(finding));
+  }
   for (auto& [id, telemetry] : report.telemetry) {
     inventory.telemetry[BoundId(id)] = std::move(telemetry);
   }

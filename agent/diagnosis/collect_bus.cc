@@ -193,9 +193,8 @@ void CollectLinkSpeed(const Look& look, const Device& device, Observations& seen
   const auto telemetry = look.inventory.telemetry.find(device.id.value);
   if (telemetry == look.inventory.telemetry.end()) return;
   const auto& load = telemetry->second.utilization_percent;
-  if (!load.known()) return;
-  seen.SetFor(device.id.value, "link.busy", load.value >= 50 ? "yes" : "no",
-              "at " + std::to_string(load.value) + " % load");
+  if (!load.known() || !look.options.fleeting) return;
+  seen.SetFor(device.id.value, "link.busy", load.value >= 50 ? "yes" : "no", "under load");
 }
 
 }  // namespace

@@ -37,14 +37,12 @@ bool Has(const std::vector<std::string>& reasons, std::initializer_list<const ch
   });
 }
 
-void CollectTelemetry(const std::string& id, const Telemetry& telemetry, Observations& seen) {
+void CollectTelemetry(const Look& look, const std::string& id, const Telemetry& telemetry,
+                      Observations& seen) {
   if (telemetry.throttle.known()) {
     const auto& reasons = telemetry.throttle.value;
     std::string evidence = "clocks are lowered:";
     for (const std::string& reason : reasons) evidence += " " + reason;
-    if (telemetry.temperature_millicelsius.known()) {
-      evidence += ", " + std::to_string(telemetry.temperature_millicelsius.value / 1000) + " C";
-    }
     const auto set = [&](const std::string& fact, std::initializer_list<const char*> any) {
       seen.SetFor(id, fact, Has(reasons, any) ? "yes" : "no", evidence);
     };
@@ -55,7 +53,7 @@ void CollectTelemetry(const std::string& id, const Telemetry& telemetry, Observa
     } else {
       set("throttle.thermal", {"thermal", "hardware-thermal"});
     }
-    set("throttle.power_cap", {"power-cap"});
+    if (look.options.fleeting) set("throttle.power_cap", {"power-cap"});
     set("throttle.power_brake", {"power-brake"});
   }
   if (telemetry.recovery_action.known()) {
@@ -73,7 +71,7 @@ void CollectTelemetry(const std::string& id, const Telemetry& telemetry, Observa
 void CollectDevices(const Look& look, Observations& seen) {
   CollectGfx(look, seen);
   for (const auto& [id, telemetry] : look.inventory.telemetry) {
-    CollectTelemetry(id, telemetry, seen);
+    CollectTelemetry(look, id, telemetry, seen);
   }
 }
 

@@ -13,7 +13,7 @@ namespace bimetal::agent {
 
 // Bounds that the operator puts on one report (operator/agents/check_report.h).
 inline constexpr int kMaxReportedDevices = 256;
-inline constexpr int kMaxReportedFindings = 256;
+inline constexpr int kMaxReportedFindings = 64;
 inline constexpr int kMaxReportedFirmware = 64;
 inline constexpr int kMaxReportedLinks = 64;
 inline constexpr int kMaxReportedUnread = 64;

@@ -52,6 +52,8 @@ struct AgentMetrics::Impl {
         pending(GaugeFamily(*registry, "bimetal_agent_pending_runs",
                             "Validation runs that the operator has not taken yet.")
                     .Add({})),
+        findings(GaugeFamily(*registry, "bimetal_agent_findings",
+                             "Findings of the node's diagnosis, by code.")),
         exposer(listen, 1) {
     exposer.RegisterCollectable(registry);
   }
@@ -64,11 +66,13 @@ struct AgentMetrics::Impl {
   prometheus::Counter& failures;
   prometheus::Histogram& enumerate;
   prometheus::Gauge& pending;
+  prometheus::Family<prometheus::Gauge>& findings;
   prometheus::Exposer exposer;
 
   std::mutex mutex;  // guards what is below
   prometheus::Gauge* age = nullptr;
   std::map<Vendor, prometheus::Gauge*> registered_gauges;
+  std::map<FindingCounts::key_type, prometheus::Gauge*> finding_gauges;
 };
 
 Result<std::unique_ptr<AgentMetrics>> AgentMetrics::Serve(const std::string& listen) {
@@ -127,5 +131,22 @@ void AgentMetrics::SetReportFailures(std::int64_t total) {
 void AgentMetrics::ObserveEnumeration(Millis took) { impl_->enumerate.Observe(ToSeconds(took)); }
 
 void AgentMetrics::SetPendingRuns(int runs) { impl_->pending.Set(runs); }
+
+void AgentMetrics::SetFindings(const FindingCounts& counts) {
+  const std::lock_guard lock(impl_->mutex);
+  std::erase_if(impl_->finding_gauges, [&](const auto& entry) {
+    if (counts.contains(entry.first)) return false;
+    impl_->findings.Remove(entry.second);
+    return true;
+  });
+  for (const auto& [key, count] : counts) {
+    auto& gauge = impl_->finding_gauges[key];
+    if (gauge == nullptr) {
+      const auto& [code, severity, vendor] = key;
+      gauge = &impl_->findings.Add({{"code", code}, {"severity", severity}, {"vendor", vendor}});
+    }
+    gauge->Set(count);
+  }
+}
 
 }  // namespace bimetal::agent

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "agent/devices/source.h"
 #include "core/base/result.h"
@@ -19,6 +21,9 @@ struct DeviceCounts {
   int offered = 0;  // to the kubelet, as Healthy
 };
 
+// How many findings there are, by code, severity and vendor (empty: the node).
+using FindingCounts = std::map<std::tuple<std::string, std::string, std::string>, int>;
+
 // Every metric family of the agent, served at /metrics over HTTP:
 //   bimetal_agent_devices{vendor,health}       devices seen, by health
 //   bimetal_agent_offered_devices{vendor}      devices that the kubelet may give to pods
@@ -28,6 +33,8 @@ struct DeviceCounts {
 //                                              it took one
 //   bimetal_agent_report_failures_total        reports that were not taken
 //   bimetal_agent_enumerate_seconds            how long one look at the machine took (histogram)
+//   bimetal_agent_findings{code,severity,vendor}
+//                                              what is wrong now; codes are those of rules.csv
 //   bimetal_agent_pending_runs                 validation runs that the operator has not taken yet
 // Thread-safe.
 class AgentMetrics {
@@ -48,6 +55,8 @@ class AgentMetrics {
   void SetReportFailures(std::int64_t total);
   void ObserveEnumeration(Millis took);
   void SetPendingRuns(int runs);
+  // All of them; series that are not among them go.
+  void SetFindings(const FindingCounts& counts);
 
  private:
   struct Impl;

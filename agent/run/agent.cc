@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/diagnosis/rules.h"
 #include "agent/inventory/clean_text.h"
 #include "agent/inventory/to_api.h"
 #include "agent/kubelet/pod_resources.h"
@@ -40,15 +41,25 @@ api::Finding MakeFinding(const std::string& code, const std::string& severity,
   out.set_severity(severity);
   out.set_evidence(CleanText(evidence, 1024));
   out.set_remedy(remedy);
+  out.set_effect(std::string(EffectName(Effect::kNone)));
+  if (const Rule* rule = FindRule(code)) out.set_documentation(rule->documentation);
   return out;
+}
+
+FindingCounts CountsOf(const api::Inventory& inventory) {
+  FindingCounts counts;
+  for (const api::Finding& finding : inventory.findings()) {
+    ++counts[{finding.code(), finding.severity(), finding.vendor()}];
+  }
+  return counts;
 }
 
 // Which devices pods hold, by what the kubelet last said.
 void SetInUse(const Inventory& inventory, const Result<PodUse>& use, api::Inventory& out) {
   for (int i = 0; i < out.devices_size(); ++i) {
     api::Device& device = *out.mutable_devices(i);
-    const auto in_use = use ? IsInUse(*use, inventory.devices[static_cast<std::size_t>(i)])
-                            : std::optional<bool>();
+    const auto in_use =
+        use ? IsInUse(*use, inventory.devices[static_cast<std::size_t>(i)]) : std::optional<bool>();
     if (in_use) {
       device.set_in_use(*in_use);
     } else {
@@ -131,7 +142,7 @@ class Agent::Impl {
   NodeState state_;
   Plugins plugins_;
   std::optional<Inventory> inventory_;
-  Result<PodUse> pod_use_;  // of the same look
+  Result<PodUse> pod_use_;      // of the same look
   std::map<Vendor, int> open_;  // devices offered as Healthy, for the log
   bool hung_ = false;           // the look in progress is over its deadline
   bool unsaved_ = false;
@@ -331,6 +342,7 @@ void Agent::Impl::Refresh(bool at_once) {
   if (!inventory_) return;
   for (const Vendor vendor : {Vendor::kAmd, Vendor::kNvidia}) RefreshVendor(vendor);
   auto request = BuildRequest();
+  metrics_.SetFindings(CountsOf(request.inventory()));
   if (submitted_ && google::protobuf::util::MessageDifferencer::Equals(request, *submitted_)) {
     return;
   }

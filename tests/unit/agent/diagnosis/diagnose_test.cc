@@ -88,6 +88,18 @@ TEST(DiagnoseTest, TellsOneVariableOfAnEnvironmentAndNoMore) {
   EXPECT_EQ(FindCode(DiagnoseTree(tree, no_processes).findings, "HsaOverrideSet"), nullptr);
 }
 
+// A state that comes and goes with the load would be news at every look of the agent.
+TEST(DiagnoseTest, TheAgentLeavesOutWhatComesAndGoes) {
+  TestTree tree;
+  WriteAmd(tree);
+  Inventory inventory = InventoryOf(tree.root());
+  inventory.telemetry[kAmdId].throttle = Reading<std::vector<std::string>>::Of({"power-cap"});
+  EXPECT_NE(FindCode(Diagnose(tree.root(), inventory).findings, "PowerCapped"), nullptr);
+  DiagnoseOptions agent;
+  agent.fleeting = false;
+  EXPECT_EQ(FindCode(Diagnose(tree.root(), inventory, agent).findings, "PowerCapped"), nullptr);
+}
+
 TEST(DiagnoseTest, WhatIsBlindIsSaid) {
   TestTree tree;
   EXPECT_THAT(WhyBlind(tree.root()), HasSubstr("sys/bus/pci/devices"));
