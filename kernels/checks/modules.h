@@ -8,6 +8,8 @@ namespace bimetal::kernels {
 const ModuleImage& MemoryPatternModule();
 const ModuleImage& ComputeChecksumModule();
 const ModuleImage& GemmModule();
+const ModuleImage& MathModule();
+const ModuleImage& AtomicsModule();
 const ModuleImage& RatesModule();
 
 }  // namespace bimetal::kernels

@@ -50,6 +50,9 @@ class JsonLine {
   }
   JsonLine& Add(std::string_view key, std::uint64_t value);
   JsonLine& Add(std::string_view key, bool value);
+  // Nine digits; what is not finite becomes null.
+  JsonLine& Add(std::string_view key, double value);
+  JsonLine& Add(std::string_view key, const JsonLine& object);
   // With its closing brace, without a newline.
   std::string Text() const { return text_.empty() ? "{}" : text_ + "}"; }
 

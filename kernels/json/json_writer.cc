@@ -1,4 +1,5 @@
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 #include "kernels/json/json.h"
@@ -68,6 +69,17 @@ JsonLine& JsonLine::Add(std::string_view key, std::uint64_t value) {
 
 JsonLine& JsonLine::Add(std::string_view key, bool value) {
   return AddRaw(key, value ? "true" : "false");
+}
+
+JsonLine& JsonLine::Add(std::string_view key, double value) {
+  if (!std::isfinite(value)) return AddRaw(key, "null");
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "%.9g", value);
+  return AddRaw(key, text.data());
+}
+
+JsonLine& JsonLine::Add(std::string_view key, const JsonLine& object) {
+  return AddRaw(key, object.Text());
 }
 
 }  // namespace bimetal::kernels

@@ -64,11 +64,24 @@ Problem SetBackend(const std::string& text, RunOptions* run) {
 }
 
 Problem SetLevel(const std::string& text, RunOptions* run) {
-  if (text == "L0")
-    return "has no kernels at L0: the agent's inventory is that level; use L1 or L2";
-  if (text != "L1" && text != "L2") return "must be L1 or L2";
-  run->level = text == "L1" ? 1 : 2;
+  if (text != "L0" && text != "L1" && text != "L2") return "must be L0, L1 or L2";
+  run->level = text[1] - '0';
   return std::nullopt;
+}
+
+// Of a whole run, by level.
+constexpr std::array<std::chrono::seconds, 3> kBudgets = {
+    std::chrono::seconds(5), std::chrono::seconds(60), std::chrono::seconds(600)};
+
+// What the command line left open.
+void Complete(ProgramOptions* options, bool timeout_given) {
+  RunOptions& run = options->run;
+  if (!timeout_given) run.timeout = kBudgets[static_cast<std::size_t>(run.level)];
+  if (run.checks.empty()) {
+    for (const Check& check : AllChecks()) {
+      if (check.level <= run.level) run.checks.push_back(&check);
+    }
+  }
 }
 
 Problem SetChecks(const std::string& text, RunOptions* run) {
@@ -128,6 +141,11 @@ const std::map<std::string, Setter>& Setters() {
          return SetText(v, &o->run.devices.back());
        }},
       {"--timeout", [](const auto& v, Options* o) { return SetSeconds(v, &o->run.timeout); }},
+      {"--stress", [](const auto& v, Options* o) { return SetSeconds(v, &o->run.stress); }},
+      {"--expect-devices",
+       [](const auto& v, Options* o) {
+         return SetNumber(v, 1, 1024, &o->run.expect_devices.emplace());
+       }},
       {"--report-timeout",
        [](const auto& v, Options* o) { return SetSeconds(v, &o->report.timeout); }},
       {"--report",
@@ -167,18 +185,23 @@ Problem CheckTogether(const ProgramOptions& options) {
 
 std::variant<ProgramOptions, UsageError> ParseFlags(const std::vector<std::string>& arguments) {
   ProgramOptions options;
-  for (const Check& check : AllChecks()) options.run.checks.push_back(&check);
+  bool timeout_given = false;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     std::string flag = arguments[i];
     if (flag == "--help" || flag == "-h") options.action = ProgramOptions::Action::kHelp;
     if (flag == "--version") options.action = ProgramOptions::Action::kVersion;
     if (flag == "--list") options.action = ProgramOptions::Action::kList;
     if (options.action != ProgramOptions::Action::kRun) return options;
+    if (flag == kWorkerFlag) {
+      options.worker = true;
+      continue;
+    }
     std::optional<std::string> value;
     if (const auto equals = flag.find('='); equals != std::string::npos) {
       value = flag.substr(equals + 1);
       flag.resize(equals);
     }
+    timeout_given = timeout_given || flag == "--timeout";
     const auto setter = Setters().find(flag);
     if (setter == Setters().end()) {
       return UsageError{(flag.starts_with("-") ? "unknown flag " : "unexpected argument ") + flag +
@@ -193,6 +216,7 @@ std::variant<ProgramOptions, UsageError> ParseFlags(const std::vector<std::strin
     }
   }
   if (const Problem problem = CheckTogether(options)) return UsageError{*problem};
+  Complete(&options, timeout_given);
   if (options.run.run_id.empty()) options.run.run_id = RandomRunId();
   return options;
 }

@@ -16,7 +16,12 @@ struct ProgramOptions {
   RunOptions run;
   std::string report_path;  // of the Unix socket; empty: no report
   ReportOptions report;
+  // This process is the one that a supervisor started: it calls the vendors and reports to nobody.
+  bool worker = false;
 };
+
+// Not for people: see ProgramOptions::worker.
+inline constexpr const char* kWorkerFlag = "--worker";
 
 // What is wrong with the command line and what to do about it; names the flag.
 struct UsageError {

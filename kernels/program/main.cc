@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/program/flags.h"
+#include "kernels/program/supervise.h"
 #include "kernels/run/run.h"
 
 namespace bimetal::kernels {
@@ -16,14 +17,31 @@ constexpr int kExitFail = 1;
 constexpr int kExitInconclusive = 2;
 constexpr int kExitUsage = 64;  // EX_USAGE of sysexits.h
 
-int Run(const ProgramOptions& options) {
-  const RunSummary summary = RunValidation(options.run, [](const std::string& line) {
-    std::printf("%s\n", line.c_str());
-    std::fflush(stdout);
-  });
-  int status = kExitInconclusive;
-  if (summary.verdict == VerdictKind::kPass) status = kExitPass;
-  if (summary.verdict == VerdictKind::kFail) status = kExitFail;
+void PrintLine(const std::string& line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+int StatusOf(const RunSummary& summary) {
+  if (summary.verdict == VerdictKind::kPass) return kExitPass;
+  return summary.verdict == VerdictKind::kFail ? kExitFail : kExitInconclusive;
+}
+
+// The process that calls the vendors' libraries. Whoever started it kills it if it hangs.
+int Work(ProgramOptions options) {
+  DieWithParent();
+  options.run.on_event = PrintLine;
+  const RunSummary summary = RunValidation(options.run, PrintLine);
+  if (summary.abandoned) {
+    std::fflush(nullptr);
+    std::_Exit(StatusOf(summary));  // a thread still hangs in a vendor call and cannot be joined
+  }
+  return StatusOf(summary);
+}
+
+int Run(const ProgramOptions& options, const std::vector<std::string>& arguments) {
+  const RunSummary summary = Supervise(options.run, arguments, PrintLine);
+  int status = StatusOf(summary);
   if (!options.report_path.empty()) {
     const Done sent = SendReport(options.report_path, summary.lines, options.report);
     if (!sent.ok()) {
@@ -31,10 +49,6 @@ int Run(const ProgramOptions& options) {
       // A pass that nobody heard of opens no node; a failure stays a failure.
       if (status == kExitPass) status = kExitInconclusive;
     }
-  }
-  if (summary.abandoned) {
-    std::fflush(nullptr);
-    std::_Exit(status);  // a thread still hangs in a vendor call and cannot be joined
   }
   return status;
 }
@@ -49,7 +63,7 @@ int Main(const std::vector<std::string>& arguments) {
   std::string text;
   switch (options.action) {
     case ProgramOptions::Action::kRun:
-      return Run(options);
+      return options.worker ? Work(options) : Run(options, arguments);
     case ProgramOptions::Action::kHelp:
       text = HelpText();
       break;

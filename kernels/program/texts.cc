@@ -14,8 +14,9 @@ usage: bimetal-validate [flags]
                                 never the host in a vendor's place)
   --vendor nvidia|amd           only devices of this vendor
   --device ID                   a device's id or PCI address; may be repeated (all devices)
-  --level L1|L2                 admission, or deeper with more rounds (L1)
-  --checks a,b                  only these checks (all of the level)
+  --level L0|L1|L2              inventory; admission; deep, with more rounds and load (L1)
+  --checks a,b                  only these checks, whatever their level (all of the level)
+  --expect-devices N            check inventory fails on any other number of devices
   --machine PATH                simulated devices for the host back end: devices.json or its folder
   --run-id UID                  names the run in every line (random)
   --fingerprint TEXT            what the verdicts are bound to; passed through
@@ -23,7 +24,8 @@ usage: bimetal-validate [flags]
   --report-timeout SECONDS      for all attempts to report (30)
   --seed N                      of all patterns and inputs (1)
   --memory-bytes N              tested by memory checks (80 % of the free memory; host: 4 MiB)
-  --timeout SECONDS             for the whole run (60)
+  --stress SECONDS              of sustained load in check stress (60)
+  --timeout SECONDS             for the whole run (L0 5, L1 60, L2 600)
   --list                        the checks
   --version, --help
 

@@ -7,6 +7,18 @@ namespace {
 
 std::string LevelName(int level) { return "L" + std::to_string(level); }
 
+JsonLine DistributionJson(const Distribution& spread) {
+  JsonLine line;
+  line.Add("samples", std::uint64_t{spread.samples})
+      .Add("min", spread.min)
+      .Add("p5", spread.p5)
+      .Add("median", spread.median)
+      .Add("max", spread.max);
+  if (spread.clock_mhz > 0) line.Add("clockMhz", spread.clock_mhz);
+  if (spread.power_watts > 0) line.Add("powerWatts", spread.power_watts);
+  return line;
+}
+
 }  // namespace
 
 Board::Board(const RunOptions& options, std::function<void(const std::string&)> on_line)
@@ -17,16 +29,21 @@ void Board::Say(const std::string& line) {
   on_line_(line);
 }
 
-void Board::Announce(std::string_view backend, std::string_view vendor,
-                     std::vector<std::string> ids) {
-  const std::lock_guard lock(mutex_);
-  if (!closed_ && !announced_) AnnounceLocked(backend, vendor, std::move(ids));
+void Board::Tell(const JsonLine& event) {
+  if (options_.on_event) options_.on_event(event.Text());
 }
 
-void Board::AnnounceLocked(std::string_view backend, std::string_view vendor,
-                           std::vector<std::string> ids) {
+void Board::Announce(std::string_view backend, std::string_view vendor, std::size_t devices,
+                     const Owed& owed) {
+  const std::lock_guard lock(mutex_);
+  if (!closed_ && !announced_) AnnounceLocked(backend, vendor, devices, owed);
+}
+
+void Board::AnnounceLocked(std::string_view backend, std::string_view vendor, std::size_t devices,
+                           const Owed& owed) {
   announced_ = true;
   backend_ = backend;
+  Tell(JsonLine().Add("event", "announced").Add("backend", backend));
   Say(JsonLine()
           .Add("type", "run")
           .Add("run", options_.run_id)
@@ -35,13 +52,20 @@ void Board::AnnounceLocked(std::string_view backend, std::string_view vendor,
           .Add("simulated", backend == BackendName(BackendKind::kHost))
           .Add("level", LevelName(options_.level))
           .Add("fingerprint", options_.fingerprint)
-          .Add("devices", std::uint64_t{ids.size()})
+          .Add("devices", std::uint64_t{devices})
           .Add("program", ProgramVersion())
           .Text());
-  if (ids.empty()) ids.push_back("");
-  for (const std::string& id : ids) {
-    for (const Check* check : options_.checks) owed_.emplace(id, check->key);
+  for (const auto& [device, check] : owed) {
+    owed_.emplace(device, check->key);
+    Tell(JsonLine().Add("event", "owed").Add("device", device).Add("check", check->key));
   }
+}
+
+void Board::Begin(const std::string& device, const Check& check) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) return;
+  steps_[device] = check.key;
+  Tell(JsonLine().Add("event", "begin").Add("device", device).Add("check", check.key));
 }
 
 void Board::Post(const std::string& device, const Check& check, const CheckResult& result,
@@ -50,47 +74,81 @@ void Board::Post(const std::string& device, const Check& check, const CheckResul
   if (!closed_) PostLocked(device, check, result, duration);
 }
 
+void Board::Count(std::string_view verdict) {
+  if (verdict == VerdictName(VerdictKind::kFail)) {
+    ++summary_.failed;
+  } else if (verdict == VerdictName(VerdictKind::kInconclusive)) {
+    ++summary_.inconclusive;
+  } else {
+    ++summary_.passed;
+  }
+}
+
 void Board::PostLocked(const std::string& device, const Check& check, const CheckResult& result,
                        std::chrono::milliseconds duration) {
   if (owed_.erase({device, std::string(check.key)}) == 0) return;
-  switch (result.verdict) {
-    case VerdictKind::kFail:
-      ++summary_.failed;
-      break;
-    case VerdictKind::kInconclusive:
-      ++summary_.inconclusive;
-      break;
-    default:
-      ++summary_.passed;
+  const std::string_view verdict = VerdictName(result.verdict);
+  Count(verdict);
+  Tell(JsonLine()
+           .Add("event", "given")
+           .Add("device", device)
+           .Add("check", check.key)
+           .Add("verdict", verdict));
+  JsonLine line;
+  line.Add("type", "verdict")
+      .Add("run", options_.run_id)
+      .Add("check", check.key)
+      .Add("device", device)
+      .Add("level", LevelName(options_.level))
+      .Add("verdict", verdict)
+      .Add("value", result.value)
+      .Add("unit", result.unit)
+      .Add("floor", result.floor)
+      .Add("floorSource", result.floor_source)
+      .Add("seed", options_.seed)
+      .Add("durationMs", static_cast<std::uint64_t>(duration.count()))
+      .Add("evidence", result.evidence)
+      .Add("backend", backend_);
+  if (result.distribution) line.Add("distribution", DistributionJson(*result.distribution));
+  if (!result.capability.empty() && result.verdict == VerdictKind::kPass) {
+    line.Add("capability", result.capability);
   }
-  Say(JsonLine()
-          .Add("type", "verdict")
-          .Add("run", options_.run_id)
-          .Add("check", check.key)
-          .Add("device", device)
-          .Add("level", LevelName(options_.level))
-          .Add("verdict", VerdictName(result.verdict))
-          .Add("value", result.value)
-          .Add("unit", result.unit)
-          .Add("floor", result.floor)
-          .Add("floorSource", result.floor_source)
-          .Add("seed", options_.seed)
-          .Add("durationMs", static_cast<std::uint64_t>(duration.count()))
-          .Add("evidence", result.evidence)
-          .Add("backend", backend_)
-          .Text());
+  Say(line.Text());
+}
+
+void Board::ForgoLocked(const std::optional<std::string>& device,
+                        const std::function<std::string(const std::string&)>& reason) {
+  const auto owed = owed_;
+  for (const auto& [id, key] : owed) {
+    if (device && *device != id) continue;
+    CheckResult result;
+    result.evidence = reason(id);
+    PostLocked(id, *FindCheck(key), result, std::chrono::milliseconds(0));
+  }
+}
+
+void Board::Forgo(const std::function<std::string(const std::string& device)>& reason) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) return;
+  if (!announced_) {
+    Owed owed;
+    std::vector<std::string> ids = options_.devices;
+    if (ids.empty()) ids.emplace_back();
+    for (const std::string& id : ids) {
+      for (const Check* check : options_.checks) owed.emplace_back(id, check);
+    }
+    AnnounceLocked("none", options_.vendor, options_.devices.size(), owed);
+  }
+  ForgoLocked(std::nullopt, reason);
 }
 
 void Board::Forgo(const std::string& reason) {
+  Forgo([&](const std::string&) { return reason; });
+}
+
+void Board::ForgoDevice(const std::string& device, const std::string& reason) {
   const std::lock_guard lock(mutex_);
-  if (closed_) return;
-  if (!announced_) AnnounceLocked("none", options_.vendor, options_.devices);
-  CheckResult result;
-  result.evidence = reason;
-  const auto owed = owed_;
-  for (const auto& [device, key] : owed) {
-    PostLocked(device, *FindCheck(key), result, std::chrono::milliseconds(0));
-  }
+  if (!closed_) ForgoLocked(device, [&](const std::string&) { return reason; });
 }
 
 void Board::Finish() {

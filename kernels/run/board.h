@@ -4,7 +4,9 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "kernels/checks/check.h"
+#include "kernels/json/json.h"
 #include "kernels/run/run.h"
 
 namespace bimetal::kernels {
@@ -22,13 +25,26 @@ class Board {
  public:
   Board(const RunOptions& options, std::function<void(const std::string&)> on_line);
 
-  // The first thing said: which back end and devices take part. `ids` are the devices that owe one
-  // verdict a check; without any, one nameless device owes them.
-  void Announce(std::string_view backend, std::string_view vendor, std::vector<std::string> ids);
+  // A verdict that is to be given: of a device (empty: of the node), by a check.
+  using Owed = std::vector<std::pair<std::string, const Check*>>;
+
+  // The first thing said: which back end and how many devices take part, and what will be said.
+  void Announce(std::string_view backend, std::string_view vendor, std::size_t devices,
+                const Owed& owed);
+  // A check begins on a device.
+  void Begin(const std::string& device, const Check& check);
   void Post(const std::string& device, const Check& check, const CheckResult& result,
             std::chrono::milliseconds duration);
-  // Gives every verdict that is still owed as Inconclusive with `reason`.
+  // Gives every verdict that is still owed as Inconclusive with the reason for its device.
+  void Forgo(const std::function<std::string(const std::string& device)>& reason);
   void Forgo(const std::string& reason);
+  // As Forgo, of one device.
+  void ForgoDevice(const std::string& device, const std::string& reason);
+  // Takes one line or event that a Board of another process said, and says it if it is a line. The
+  // other's `done` is dropped: this Board says its own.
+  void Relay(const std::string& line);
+  // The check that last began on a device (by Begin, or relayed); empty: none.
+  std::string LastStep(const std::string& device);
   // Nothing more will come: every thread has returned.
   void Finish();
 
@@ -40,9 +56,14 @@ class Board {
  private:
   void PostLocked(const std::string& device, const Check& check, const CheckResult& result,
                   std::chrono::milliseconds duration);
-  void AnnounceLocked(std::string_view backend, std::string_view vendor,
-                      std::vector<std::string> ids);
+  void AnnounceLocked(std::string_view backend, std::string_view vendor, std::size_t devices,
+                      const Owed& owed);
+  void ForgoLocked(const std::optional<std::string>& device,
+                   const std::function<std::string(const std::string&)>& reason);
+  void Count(std::string_view verdict);
+  void RelayEvent(const JsonValue& event);
   void Say(const std::string& line);
+  void Tell(const JsonLine& event);
 
   const RunOptions options_;
   const std::function<void(const std::string&)> on_line_;
@@ -53,6 +74,7 @@ class Board {
   bool closed_ = false;
   std::string backend_ = "none";
   std::set<std::pair<std::string, std::string>> owed_;  // device, check
+  std::map<std::string, std::string> steps_;            // device -> check
   RunSummary summary_;
 };
 

@@ -25,7 +25,11 @@ struct RunOptions {
   std::uint64_t seed = 1;
   std::uint64_t memory_bytes = 0;  // 0: each device's default
   std::chrono::milliseconds timeout{60'000};
-  std::chrono::milliseconds grace{2'000};  // for vendor calls that do not know our deadline
+  std::chrono::milliseconds grace{2'000};       // for vendor calls that do not know our deadline
+  std::chrono::milliseconds stress{60'000};     // of sustained load, on devices that are measured
+  std::optional<std::uint64_t> expect_devices;  // check inventory fails on any other number
+  // Told of what a supervisor needs beside the lines (see Board::Relay). Empty: nobody listens.
+  std::function<void(const std::string&)> on_event;
 };
 
 // What a run came to.
@@ -39,10 +43,12 @@ struct RunSummary {
   bool abandoned = false;
 };
 
-// Runs the checks on every selected device, devices in parallel. Each JSON line (one `run`, then
-// `verdict`s as they come, then one `done`) goes to `on_line`, one call at a time. Every selected
-// device gets exactly one verdict a check, whatever happens; where no device can be had, each check
-// (and requested id) gets one Inconclusive verdict with the reason. Returns within timeout + grace.
+// Runs the checks on every selected device, devices in parallel, then the checks of the whole node.
+// Each JSON line (one `run`, then `verdict`s as they come, then one `done`) goes to `on_line`, one
+// call at a time. Every selected device gets exactly one verdict a check that applies to it,
+// whatever happens; where no device can be had, each check (and requested id) gets one Inconclusive
+// verdict with the reason. A device that hangs holds no other up; its verdicts name the call that
+// never returned. Returns within timeout + grace.
 RunSummary RunValidation(const RunOptions& options,
                          const std::function<void(const std::string&)>& on_line);
 

@@ -44,6 +44,11 @@ Done HostDevice::Enter(const char* call) const {
   for (const HostFault& fault : spec_.faults) {
     if (fault.kind == HostFault::Kind::kHang && fault.call == call) HangForever();
   }
+  if (wedged_) {
+    return DeviceError{DeviceErrorCode::kTimeout, "device " + spec_.info.id +
+                                                      " still runs a kernel that missed its "
+                                                      "deadline"};
+  }
   if (!vanished_) return Success();
   return DeviceError{DeviceErrorCode::kLost, "device " + spec_.info.id + " is gone"};
 }
@@ -225,6 +230,7 @@ Done HostDevice::Synchronize(Deadline deadline) {
   const HostFault* hang = Find(HostFault::Kind::kHang);
   if (hang != nullptr && hang->call.empty() && first != queue.end()) {
     std::this_thread::sleep_until(deadline);
+    wedged_ = true;
     return late;
   }
   for (const Pending& pending : queue) {

@@ -81,6 +81,7 @@ class HostDevice final : public Device {
   std::chrono::steady_clock::time_point timer_begin_;
   std::chrono::steady_clock::time_point timer_end_;
   bool vanished_ = false;
+  bool wedged_ = false;  // a kernel outlived its deadline
   bool loaded_ = false;  // a kernel ran
 };
 
