@@ -1,6 +1,7 @@
 #include "agent/run/agent.h"
 
 #include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
 #include <grpcpp/support/status_code_enum.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +15,7 @@
 #include <utility>
 
 #include "agent/devices/fingerprint.h"
+#include "agent/kubelet/podresources.grpc.pb.h"
 #include "tests/integration/agent/fake_kubelet.h"
 #include "tests/integration/agent/fake_operator.h"
 #include "tests/integration/agent/support.h"
@@ -45,6 +47,38 @@ Inventory TwoDevices() {
   }
   return inventory;
 }
+
+// The kubelet's word on which devices pods hold, on a socket of its own.
+class FakePods final : public v1::PodResourcesLister::Service {
+ public:
+  explicit FakePods(const std::string& socket) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("unix:" + socket, grpc::InsecureServerCredentials());
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  ~FakePods() override { server_->Shutdown(std::chrono::system_clock::now()); }
+
+  void Hold(const std::string& id) {
+    const std::lock_guard lock(mutex_);
+    held_ = id;
+  }
+
+  grpc::Status List(grpc::ServerContext*, const v1::ListPodResourcesRequest*,
+                    v1::ListPodResourcesResponse* out) override {
+    const std::lock_guard lock(mutex_);
+    if (held_.empty()) return grpc::Status::OK;
+    auto* devices = out->add_pod_resources()->add_containers()->add_devices();
+    devices->set_resource_name(kResource);
+    devices->add_device_ids(held_);
+    return grpc::Status::OK;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string held_;  // guarded by mutex_
+  std::unique_ptr<grpc::Server> server_;
+};
 
 std::string RunText(const std::string& run, const std::string& vendor = "amd") {
   return R"({"type":"run","run":")" + run + R"(","vendor":")" + vendor +
@@ -93,6 +127,7 @@ class AgentTest : public ::testing::Test {
     parts.config.state_dir = folder_ / "state";
     parts.config.socket = folder_ / "agent.sock";
     parts.config.device_plugin_dir = folder_ / "device-plugins";
+    parts.config.pod_resources_socket = folder_ / "pods.sock";
     parts.config.report_interval = Millis{100};
     parts.config.enumerate_interval = Millis{20};
     parts.node_name = "n1";
@@ -188,6 +223,26 @@ TEST_F(AgentTest, ReportsWhoItIsAndWhatItSees) {
   EXPECT_EQ(request.inventory().devices_size(), 2);
   EXPECT_EQ(request.inventory().stacks(0).fingerprint(),
             Fingerprint(machine_->Read(), Vendor::kAmd));
+}
+
+TEST_F(AgentTest, TellsWhichDevicesPodsHoldOnceTheKubeletSaysSo) {
+  StartAgent();
+  ASSERT_TRUE(operator_->WaitForCalls(1));
+  const auto first = operator_->calls()[0].request.inventory().devices(0);
+  EXPECT_FALSE(first.has_in_use());
+  EXPECT_THAT(first.unread().at("in_use"), HasSubstr("is not there"));
+  FakePods pods(folder_ / "pods.sock");
+  pods.Hold(kFirst);
+  EXPECT_TRUE(operator_->WaitForCall([](const FakeCall& call) {
+    const auto& devices = call.request.inventory().devices();
+    return devices[0].has_in_use() && devices[0].in_use() && devices[1].has_in_use() &&
+           !devices[1].in_use() && !devices[0].unread().contains("in_use");
+  }));
+  pods.Hold("");
+  EXPECT_TRUE(operator_->WaitForCall([](const FakeCall& call) {
+    const auto& device = call.request.inventory().devices(0);
+    return device.has_in_use() && !device.in_use();
+  }));
 }
 
 TEST_F(AgentTest, EveryDeviceIsShutUntilTheOperatorOpensIt) {
