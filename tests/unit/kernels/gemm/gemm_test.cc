@@ -12,6 +12,7 @@
 #include "kernels/checks/gemm_data.h"
 #include "kernels/checks/gemm_launch.h"
 #include "kernels/device/host/host_backend.h"
+#include "tests/unit/kernels/gemm/simulated.h"
 
 namespace bimetal::kernels {
 namespace {
@@ -20,37 +21,10 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using Kind = HostFault::Kind;
 
-std::unique_ptr<Device> Simulated(std::uint32_t units, std::vector<HostFault> faults = {},
-                                  const std::string& arch = "host") {
-  HostDeviceSpec spec;
-  spec.info.id = "GPU-sim";
-  spec.info.vendor = "nvidia";
-  spec.info.arch = arch;
-  spec.info.compute_units = units;
-  spec.info.memory_bytes = 80ull << 30;
-  spec.faults = std::move(faults);
-  HostBackend backend({spec});
-  return std::move(backend.Open("GPU-sim").value());
-}
-
-HostFault OfKind(Kind kind, std::uint32_t unit = 0) {
-  HostFault fault;
-  fault.kind = kind;
-  fault.unit = unit;
-  return fault;
-}
-
-CheckRequest Request(std::uint64_t seed = 1) {
-  CheckRequest request;
-  request.seed = seed;
-  request.deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  return request;
-}
-
 class GemmTest : public testing::TestWithParam<GemmPrecision> {};
 
 TEST_P(GemmTest, SoundDevicePassesOnEveryUnitAndProvesThePrecision) {
-  const CheckResult result = RunGemm(GetParam(), *Simulated(20), Request());
+  const CheckResult result = RunGemm(GetParam(), *Simulated(20), NumericsRequest());
   EXPECT_EQ(result.verdict, VerdictKind::kPass) << result.evidence;
   EXPECT_EQ(result.value, "20");
   EXPECT_EQ(result.unit, "computeUnits");
@@ -60,19 +34,19 @@ TEST_P(GemmTest, SoundDevicePassesOnEveryUnitAndProvesThePrecision) {
 
 TEST_P(GemmTest, SoundDevicesPassWithEverySeed) {
   for (std::uint64_t seed = 2; seed < 12; ++seed) {
-    const CheckResult result = RunGemm(GetParam(), *Simulated(3), Request(seed));
+    const CheckResult result = RunGemm(GetParam(), *Simulated(3), NumericsRequest(seed));
     ASSERT_EQ(result.verdict, VerdictKind::kPass) << seed << ": " << result.evidence;
   }
 }
 
 TEST_P(GemmTest, RepeatsBitIdentically) {
-  EXPECT_EQ(RunGemm(GetParam(), *Simulated(20), Request(5)).evidence,
-            RunGemm(GetParam(), *Simulated(20), Request(5)).evidence);
+  EXPECT_EQ(RunGemm(GetParam(), *Simulated(20), NumericsRequest(5)).evidence,
+            RunGemm(GetParam(), *Simulated(20), NumericsRequest(5)).evidence);
 }
 
 TEST_P(GemmTest, OneBadUnitOf304IsCaughtByNumber) {
   const CheckResult result =
-      RunGemm(GetParam(), *Simulated(304, {OfKind(Kind::kCompute, 211)}), Request());
+      RunGemm(GetParam(), *Simulated(304, {FaultOf(Kind::kCompute, 211)}), NumericsRequest());
   EXPECT_EQ(result.verdict, VerdictKind::kFail);
   EXPECT_THAT(result.evidence, HasSubstr(": unit 211: "));
   EXPECT_THAT(result.evidence, HasSubstr(", expected 0x"));
@@ -81,16 +55,17 @@ TEST_P(GemmTest, OneBadUnitOf304IsCaughtByNumber) {
 }
 
 TEST_P(GemmTest, DeviceThatOnlyClaimsToHaveRunFails) {
-  const CheckResult result = RunGemm(GetParam(), *Simulated(20, {OfKind(Kind::kSkip)}), Request());
+  const CheckResult result =
+      RunGemm(GetParam(), *Simulated(20, {FaultOf(Kind::kSkip)}), NumericsRequest());
   EXPECT_EQ(result.verdict, VerdictKind::kFail);
   EXPECT_THAT(result.evidence, HasSubstr("tile 0 left no result"));
 }
 
 TEST_P(GemmTest, HungOrVanishedDeviceIsInconclusive) {
-  CheckRequest request = Request();
+  CheckRequest request = NumericsRequest();
   request.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
   for (const Kind kind : {Kind::kHang, Kind::kVanish}) {
-    const CheckResult result = RunGemm(GetParam(), *Simulated(20, {OfKind(kind)}), request);
+    const CheckResult result = RunGemm(GetParam(), *Simulated(20, {FaultOf(kind)}), request);
     EXPECT_EQ(result.verdict, VerdictKind::kInconclusive);
     EXPECT_EQ(result.capability, "");
   }
@@ -99,7 +74,7 @@ TEST_P(GemmTest, HungOrVanishedDeviceIsInconclusive) {
 TEST_P(GemmTest, RateOfASimulatedDeviceIsANumberWithoutAProfile) {
   const CheckResult result = RunGemmRate(
       GetParam(), *Simulated(4, {}, GetParam().formats[0] == kGemmE4m3fnuz ? "gfx942" : "sm_90"),
-      Request());
+      NumericsRequest());
   EXPECT_EQ(result.verdict, VerdictKind::kNoProfile) << result.evidence;
   EXPECT_GT(std::stod(result.value), 0);
   ASSERT_TRUE(result.distribution.has_value());
@@ -109,8 +84,8 @@ TEST_P(GemmTest, RateOfASimulatedDeviceIsANumberWithoutAProfile) {
 }
 
 TEST_P(GemmTest, RateOfWrongResultsFails) {
-  const CheckResult result =
-      RunGemmRate(GetParam(), *Simulated(20, {OfKind(Kind::kCompute, 1)}, "sm_90"), Request());
+  const CheckResult result = RunGemmRate(
+      GetParam(), *Simulated(20, {FaultOf(Kind::kCompute, 1)}, "sm_90"), NumericsRequest());
   EXPECT_EQ(result.verdict, VerdictKind::kFail) << result.evidence;
 }
 
