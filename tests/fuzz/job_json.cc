@@ -1,0 +1,15 @@
+// A GPUJob as a server sends it: decoded, checked, written again.
+#include "api/gpujob.pb.h"
+#include "core/model/job.h"
+#include "kube/codec/codec.h"
+#include "tests/fuzz/fuzz.h"
+
+BIMETAL_FUZZ(text) {
+  api::GPUJob job;
+  if (!kube::FromJson(text, &job)) return;
+  core::JobFromApi(job);
+  const std::string json = kube::ToJson(job);
+  api::GPUJob again;
+  Require(kube::FromJson(json, &again).has_value());
+  Require(kube::ToJson(again) == json);
+}
