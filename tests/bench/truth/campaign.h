@@ -33,7 +33,7 @@ Outcome RunFault(const Campaign& campaign, const FaultClass& fault, std::uint64_
 // One sound node, with the rate model's noise: all of it must be open after one run.
 Outcome RunHealthy(const Campaign& campaign, std::uint64_t seed);
 
-// The medians of a fleet of sound nodes under the rate model.
-core::validation::FleetMedians FleetOf(std::uint64_t seed);
+// The medians of a fleet of sound nodes, as they measure themselves.
+core::validation::FleetMedians FleetOf(const Campaign& campaign);
 
 }  // namespace bimetal::truth

@@ -3,6 +3,8 @@
 #include <limits>
 #include <utility>
 
+#include "kernels/checks/check.h"
+
 namespace bimetal::truth {
 namespace {
 
@@ -446,6 +448,9 @@ std::vector<FaultClass> AllClasses() {
   AddMemory(classes);
   AddCompute(classes);
   AddConduct(classes);
+  AddMeasured(classes);
+  AddHangs(classes);
+  AddNumerics(classes);
   AddRuns(classes);
   AddRates(classes);
   AddHost(classes);

@@ -130,7 +130,7 @@ int RunCampaign(const Arguments& arguments, const std::string& folder) {
   campaign.folder = folder;
   campaign.probe_program = std::filesystem::read_symlink("/proc/self/exe").string();
   campaign.nvml = BIMETAL_NVML;
-  campaign.fleet = bimetal::truth::FleetOf(1);
+  campaign.fleet = bimetal::truth::FleetOf(campaign);
   std::vector<FaultClass> classes;
   std::vector<Row> rows;
   std::vector<int> counts;

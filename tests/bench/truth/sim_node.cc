@@ -225,8 +225,11 @@ admission::Run SimNode::RunKernels() {
   options.vendor = machine_->Devices().at(0).vendor;
   options.machine = root_;
   for (const auto& id : decision_.run_devices) options.devices.push_back(id.value);
+  options.level = settings_.level;
   for (const kernels::Check& check : kernels::AllChecks()) {
-    if (check.level <= options.level) options.checks.push_back(&check);
+    const auto& wanted = settings_.checks;
+    const bool named = std::find(wanted.begin(), wanted.end(), check.key) != wanted.end();
+    if (wanted.empty() ? check.level <= options.level : named) options.checks.push_back(&check);
   }
   options.seed = static_cast<std::uint64_t>(seed_ * 1000 + runs_);
   options.memory_bytes = kTestBytes;

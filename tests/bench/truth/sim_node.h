@@ -28,6 +28,9 @@ struct NodeSettings {
   std::vector<core::validation::FloorOverride> overrides;
   Millis probe_silence = Seconds(10);
   Millis run_timeout = Seconds(60);
+  // Keys of the checks to run, and their level; empty: all of L1.
+  std::vector<std::string> checks;
+  int level = 1;
 };
 
 class SimNode {
