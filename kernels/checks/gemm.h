@@ -30,13 +30,16 @@ inline constexpr std::array<GemmPrecision, 8> kGemmPrecisions = {{
 // Whether devices of this architecture have the precision, in matrix units or else in the vector
 // units: "sm_90", "gfx942"; "host" has all. Of an architecture that is not known: fp32 and fp64.
 bool GemmHasPrecision(std::string_view arch, const GemmPrecision& precision);
-// How `arch` computes it: "mma", "mfma", "wmma", "fma", "software".
+// How `arch` computes it: "mma", "wgmma", "mfma", "wmma", "fma", "software"; "mma widened to fp16"
+// where the precision has units that these kernels do not reach; empty: not at all.
 std::string_view GemmMeans(std::string_view arch, const GemmPrecision& precision);
 
 // Multiplies matrices on every compute unit. Exact data: every result equals the host's bit for bit
 // (a zero of either sign is zero). Random data: all copies of a tile, whichever unit computed them
 // and however often, are bit-identical, and within GemmErrorBound of a reference in double. Value:
-// compute units that ran. A pass carries the capability `precision.name`.
+// compute units that ran. A pass carries the capability `precision.name`, unless the precision's
+// own units did not compute it. Where two and more units agree on wrong results throughout, the
+// program or the driver is suspected, not a unit: Inconclusive.
 CheckResult RunGemm(const GemmPrecision& precision, Device& device, const CheckRequest& request);
 
 // Times the same multiplication, 64 x 64 a wave in registers, operands in the caches. NoProfile

@@ -25,6 +25,25 @@ BM_INLINE void StoreResult(void* c, uint64_t index, double value, uint64_t mask)
   static_cast<uint64_t*>(c)[index] = Alu(BitCast<uint64_t>(value)) ^ mask;
 }
 
+// Adds one chunk of k to R x N fragments of the result.
+template <class C, uint32_t R, uint32_t N>
+BM_INLINE void MultiplyChunk(const Quad* a_chunk, const Quad* b_chunk,
+                             typename C::Acc (&acc)[R][N][C::kAccs]) {
+  BM_UNROLL for (uint32_t step = 0; step < C::kSteps; ++step) {
+    typename C::A a[R];
+    typename C::B b[N];
+    BM_UNROLL for (uint32_t r = 0; r < R; ++r) {
+      a[r] = C::LoadA(a_chunk + r * kGemmFragment * 4, step);
+    }
+    BM_UNROLL for (uint32_t n = 0; n < N; ++n) {
+      b[n] = C::LoadB(b_chunk + n * kGemmFragment * 4, step);
+    }
+    BM_UNROLL for (uint32_t r = 0; r < R; ++r) {
+      BM_UNROLL for (uint32_t n = 0; n < N; ++n) C::Multiply(acc[r][n], a[r], b[n]);
+    }
+  }
+}
+
 // R x N fragments of the result from row and column on, kept in registers.
 template <class C, uint32_t R, uint32_t N>
 BM_INLINE void MultiplyFragments(const GemmArgs& args, uint32_t row, uint32_t column,
@@ -35,18 +54,10 @@ BM_INLINE void MultiplyFragments(const GemmArgs& args, uint32_t row, uint32_t co
     for (uint32_t chunk = 0; chunk < args.chunks; ++chunk) {
       const Quad* a_chunk = a_panel + static_cast<uint64_t>(chunk) * args.rows * 4;
       const Quad* b_chunk = b_panel + static_cast<uint64_t>(chunk) * args.columns * 4;
-      BM_UNROLL for (uint32_t step = 0; step < C::kSteps; ++step) {
-        typename C::A a[R];
-        typename C::B b[N];
-        BM_UNROLL for (uint32_t r = 0; r < R; ++r) {
-          a[r] = C::LoadA(a_chunk + r * kGemmFragment * 4, step);
-        }
-        BM_UNROLL for (uint32_t n = 0; n < N; ++n) {
-          b[n] = C::LoadB(b_chunk + n * kGemmFragment * 4, step);
-        }
-        BM_UNROLL for (uint32_t r = 0; r < R; ++r) {
-          BM_UNROLL for (uint32_t n = 0; n < N; ++n) C::Multiply(acc[r][n], a[r], b[n]);
-        }
+      if constexpr (requires { C::kWarpGroup; }) {
+        C::template MultiplyTogether<R, N>(acc, a_chunk, b_chunk);
+      } else {
+        MultiplyChunk<C, R, N>(a_chunk, b_chunk, acc);
       }
     }
   }

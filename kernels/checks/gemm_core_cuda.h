@@ -123,8 +123,91 @@ struct CudaInt8Core : CudaCore<int32_t, 4, 4> {
 using CudaFp64Core = PlainCore<double>;
 #endif
 
-#if __CUDA_ARCH__ >= 890
-// From Hopper on, mma.sync of fp8 needs more registers than a tile of 4 x 4 fragments leaves.
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+// Hopper reaches its fp8 units by warp-group instructions alone (mma.sync is widened to fp16
+// there). Four warps multiply together: each its own 16 rows of A, in the registers and the layout
+// of the other cores, by columns of B that all share, which lie in shared memory. REQUIRES: the
+// four waves of a warp group work on tiles of the same columns, in step.
+struct WarpGroupCore : CudaCore<float, 4, 4> {
+  static constexpr bool kWarpGroup = true;
+  static constexpr uint32_t kThreads = 128;
+
+  // Describes operand B of 8 x 16-byte core matrices without swizzling: bits 0..13 its
+  // address, 16..29 the distance of core matrices along k, 32..45 that along n, all in units of 16
+  // bytes.
+  BM_INLINE uint64_t Describe(const void* at, uint32_t along_k, uint32_t along_n) {
+    const uint64_t address = static_cast<uint64_t>(__cvta_generic_to_shared(at));
+    return (address & 0x3ffff) >> 4 | static_cast<uint64_t>(along_k >> 4) << 16 |
+           static_cast<uint64_t>(along_n >> 4) << 32;
+  }
+  // Copies a chunk of N * 16 columns to shared memory, k in the order in which A's lanes use it: a
+  // slab of 32 bytes takes of each lane's 16 bytes two words, one for either half.
+  template <uint32_t N>
+  BM_INLINE void Stage(const Quad* b_chunk, char* to) {
+    for (uint32_t i = threadIdx.x % kThreads; i < N * kGemmFragment * 4; i += kThreads) {
+      const uint32_t column = i / 4;
+      const Quad quad = b_chunk[i];
+      char* place = to + column / 8 * 128 + column % 8 * 16 + i % 4 * 4;
+#pragma unroll
+      for (uint32_t word = 0; word < 4; ++word) {
+        *reinterpret_cast<uint32_t*>(place + word / 2 * (512 * N) + word % 2 * (256 * N)) =
+            quad.word[word];
+      }
+    }
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    Join();
+  }
+  BM_INLINE void Join() {
+    asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / kThreads) : "memory");
+  }
+};
+
+#define BM_WGMMA_D(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define BM_WARP_GROUP_CORE(Name, type)                                                            \
+  struct Name : WarpGroupCore {                                                                   \
+    BM_INLINE void Issue(float (&d)[8], const A& a, uint32_t k, uint64_t b) {                     \
+      asm volatile("wgmma.mma_async.sync.aligned.m64n16k32.f32." type "." type                    \
+                   " {%0,%1,%2,%3,%4,%5,%6,%7}, {%8,%9,%10,%11}, %12, 1, 1, 1;"                   \
+                   : BM_WGMMA_D(0), BM_WGMMA_D(4)                                                 \
+                   : "r"(a.low.word[k]), "r"(a.high.word[k]), "r"(a.low.word[k + 1]),             \
+                     "r"(a.high.word[k + 1]), "l"(b));                                            \
+    }                                                                                             \
+    BM_INLINE void Issue(float (&d)[32], const A& a, uint32_t k, uint64_t b) {                    \
+      asm volatile("wgmma.mma_async.sync.aligned.m64n64k32.f32." type "." type                    \
+                   " {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"                     \
+                   "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31},"            \
+                   " {%32,%33,%34,%35}, %36, 1, 1, 1;"                                            \
+                   : BM_WGMMA_D(0), BM_WGMMA_D(4), BM_WGMMA_D(8), BM_WGMMA_D(12), BM_WGMMA_D(16), \
+                     BM_WGMMA_D(20), BM_WGMMA_D(24), BM_WGMMA_D(28)                               \
+                   : "r"(a.low.word[k]), "r"(a.high.word[k]), "r"(a.low.word[k + 1]),             \
+                     "r"(a.high.word[k + 1]), "l"(b));                                            \
+    }                                                                                             \
+    template <uint32_t R, uint32_t N>                                                             \
+    BM_INLINE void MultiplyTogether(float (&acc)[R][N][kAccs], const Quad* a_chunk,               \
+                                    const Quad* b_chunk) {                                        \
+      __shared__ alignas(128) char stage[2][1024 * N];                                            \
+      char* own = stage[threadIdx.x / kThreads];                                                  \
+      Stage<N>(b_chunk, own);                                                                     \
+      A a[R];                                                                                     \
+      _Pragma("unroll") for (uint32_t r = 0; r < R; ++r) {                                        \
+        a[r] = LoadA(a_chunk + r * kGemmFragment * 4, 0);                                         \
+      }                                                                                           \
+      asm volatile("wgmma.fence.sync.aligned;" ::: "memory");                                     \
+      _Pragma("unroll") for (uint32_t slab = 0; slab < 2; ++slab) {                               \
+        const uint64_t b = Describe(own + slab * 512 * N, 256 * N, 128);                          \
+        _Pragma("unroll") for (uint32_t r = 0; r < R; ++r) {                                      \
+          Issue(reinterpret_cast<float(&)[8 * N]>(acc[r]), a[r], 2 * slab, b);                    \
+        }                                                                                         \
+      }                                                                                           \
+      asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");                              \
+      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");                              \
+      Join();                                                                                     \
+    }                                                                                             \
+  };
+BM_WARP_GROUP_CORE(CudaE4m3Core, "e4m3")
+BM_WARP_GROUP_CORE(CudaE5m2Core, "e5m2")
+#elif __CUDA_ARCH__ >= 890
+// Where mma.sync is widened to fp16 it needs more registers than a tile of 4 x 4 fragments leaves.
 constexpr uint32_t kFp8Columns = __CUDA_ARCH__ >= 900 ? 2 : 4;
 BM_CUDA_CORE_16X8(CudaE4m3Core, float, kFp8Columns, BM_MMA_16X8_FLOAT,
                   "m16n8k32.row.col.f32.e4m3.e4m3.f32")

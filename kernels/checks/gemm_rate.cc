@@ -30,10 +30,11 @@ GemmPlan PlanFor(const DeviceInfo& info, bool modelled) {
     plan.shape = {kTile, kTile, 2};
     return plan;
   }
-  // 2 x 4 tiles: a block's eight waves share its operands in the first cache.
+  // 4 x 2 tiles: a block's eight waves share its operands in the first cache, and each four of them
+  // one tile's columns (a warp group of Hopper multiplies by the same columns).
   plan.launch = {units * 2, info.threads_per_block};
   plan.tiles_per_block = std::max(1u, info.threads_per_block / 32);
-  plan.shape = {2 * kTile, 4 * kTile, 4};
+  plan.shape = {4 * kTile, 2 * kTile, 4};
   return plan;
 }
 

@@ -117,8 +117,8 @@ void JudgePoint(const MathInput& in, const std::byte* out, State* state) {
       if (bound > 0) state->worst = std::max(state->worst, error / bound);
     } else if (state->out_of_bound.empty()) {
       char text[160];
-      std::snprintf(text, sizeof(text), "%s is %.17g on all units, reference %.17g, bound %.3g",
-                    function.name, found, reference, bound);
+      std::snprintf(text, sizeof(text), "%s is %.17g, reference %.17g, bound %.3g", function.name,
+                    found, reference, bound);
       state->out_of_bound = text;
     }
   }
@@ -200,6 +200,12 @@ Outcome<CheckResult> Run(Device& device, const CheckRequest& request) {
     }
     if (!state.out_of_bound.empty()) {
       result.evidence = state.out_of_bound;
+      if (state.copies.units().size() > 1) {
+        // Hardware faults do not strike all units alike: the program or the driver does.
+        result.verdict = VerdictKind::kInconclusive;
+        result.evidence =
+            "all units agree on results out of bound, so no unit is blamed: " + state.out_of_bound;
+      }
       return result;
     }
     result.verdict = VerdictKind::kInconclusive;

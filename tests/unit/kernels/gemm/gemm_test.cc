@@ -54,6 +54,24 @@ TEST_P(GemmTest, OneBadUnitOf304IsCaughtByNumber) {
   EXPECT_EQ(result.capability, "");
 }
 
+// No unit's fault: a kernel that lays a matrix out wrongly must not condemn every device there is.
+TEST_P(GemmTest, UnitsThatAllAgreeOnWrongResultsAreInconclusive) {
+  std::vector<HostFault> all;
+  for (std::uint32_t unit = 0; unit < 8; ++unit) all.push_back(FaultOf(Kind::kCompute, unit));
+  const CheckResult result = RunGemm(GetParam(), *Simulated(8, all), NumericsRequest());
+  EXPECT_EQ(result.verdict, VerdictKind::kInconclusive);
+  EXPECT_THAT(result.evidence, StartsWith("all 8 units agree on wrong results"));
+  all.pop_back();
+  const CheckResult seven = RunGemm(GetParam(), *Simulated(8, all), NumericsRequest());
+  EXPECT_EQ(seven.verdict, VerdictKind::kFail);
+}
+
+TEST_P(GemmTest, WrongOnlyUnitFails) {
+  EXPECT_EQ(
+      RunGemm(GetParam(), *Simulated(1, {FaultOf(Kind::kCompute)}), NumericsRequest()).verdict,
+      VerdictKind::kFail);
+}
+
 TEST_P(GemmTest, DeviceThatOnlyClaimsToHaveRunFails) {
   const CheckResult result =
       RunGemm(GetParam(), *Simulated(20, {FaultOf(Kind::kSkip)}), NumericsRequest());
@@ -174,6 +192,15 @@ TEST(GemmErrorBoundTest, HoldsForSumsThatAreCutAfterEveryAddition) {
   }
 }
 
+TEST(GemmPrecisionTest, PassOfOtherUnitsProvesNoCapability) {
+  const GemmPrecision& fp8 = kGemmPrecisions[5];
+  EXPECT_EQ(RunGemm(fp8, *Simulated(4, {}, "sm_90"), NumericsRequest()).capability, "fp8-ocp");
+  const CheckResult widened = RunGemm(fp8, *Simulated(4, {}, "sm_100"), NumericsRequest());
+  EXPECT_EQ(widened.verdict, VerdictKind::kPass);
+  EXPECT_EQ(widened.capability, "");
+  EXPECT_THAT(widened.evidence, HasSubstr("by mma widened to fp16"));
+}
+
 TEST(GemmPrecisionTest, EachArchitectureHasItsPrecisions) {
   const auto named = [](std::string_view arch) {
     std::string text;
@@ -186,9 +213,11 @@ TEST(GemmPrecisionTest, EachArchitectureHasItsPrecisions) {
   };
   EXPECT_EQ(named("sm_75"), "fp64:fma fp32:fma fp16:mma int8:mma");
   EXPECT_EQ(named("sm_80"), "fp64:mma fp32:fma tf32:mma fp16:mma bf16:mma int8:mma");
-  for (const char* arch : {"sm_89", "sm_90", "sm_100", "sm_120"}) {
+  for (const char* arch : {"sm_89", "sm_120"}) {
     EXPECT_EQ(named(arch), "fp64:mma fp32:fma tf32:mma fp16:mma bf16:mma fp8-ocp:mma int8:mma");
   }
+  EXPECT_THAT(named("sm_90"), HasSubstr("fp8-ocp:wgmma"));
+  EXPECT_THAT(named("sm_100"), HasSubstr("fp8-ocp:mma widened to fp16"));
   EXPECT_EQ(named("gfx90a"), "fp64:mfma fp32:mfma fp16:mfma bf16:mfma int8:mfma");
   EXPECT_EQ(named("gfx942:sramecc+:xnack-"),
             "fp64:mfma fp32:mfma tf32:mfma fp16:mfma bf16:mfma fp8-fnuz:mfma int8:mfma");
