@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/devices/probe.h"
@@ -47,10 +48,16 @@ class InventoryReader {
   std::map<Vendor, SourceReport> last_;  // the last look of each vendor
 };
 
+// How the reason of a value begins that an earlier look read and the last one did not.
+inline constexpr std::string_view kLastRead = "as last read; now: ";
+
 // What an incomplete look did not show is still there as far as anybody knows. Devices of `before`
 // that are missing in `now` stay, with unknown health, unless `now` shows their GPU cut otherwise;
 // fields and facts that `now` could not read keep their last value, so that a driver that hangs is
-// not taken for another configuration. What `now` did read holds. A complete look is left as it is.
+// not taken for another configuration. What `now` did read holds.
+// Of a complete look only fields that say what a device is keep their last value: those whose
+// reading failed, and of a device that is seen sick also those that are not told, so that one bad
+// device does not change the fingerprint of its node. Their reason begins with kLastRead.
 void KeepUnseen(const SourceReport& before, SourceReport& now);
 
 // One read by itself.

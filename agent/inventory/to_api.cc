@@ -57,15 +57,15 @@ void LinksToApi(const Device& device, api::Device& out) {
   }
 }
 
-// Every field that is not known, with why; health has a place of its own.
+// Every field that is not known, or not any more, with why; health has a place of its own.
 void UnreadToApi(const Device& device, api::Device& out) {
   VisitReadings(
       [&](std::string_view name, const auto& reading) {
-        if (reading.known() || name == "healthy") return;
+        if (name == "healthy" || (reading.known() && !reading.why.starts_with(kLastRead))) return;
         // A whole GPU has no parent: nothing is missing.
         if (name == "parent" && reading.state == Known::kUnknown) return;
         if (static_cast<int>(out.unread_size()) >= kMaxReportedUnread) return;
-        const char* state = reading.state == Known::kError ? "error: " : "unknown: ";
+        const char* state = reading.state == Known::kUnknown ? "unknown: " : "error: ";
         (*out.mutable_unread())[std::string(name)] = state + CleanText(reading.why, kMaxWhy);
       },
       device);

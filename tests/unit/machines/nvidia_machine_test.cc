@@ -254,6 +254,19 @@ TEST_F(NvidiaMachineTest, ALostGpuStaysListedAndUnhealthy) {
   EXPECT_EQ(HealthyCount(Inventory()), 8u);
 }
 
+// One bad device never shuts its node: what the others proved still holds.
+TEST_F(NvidiaMachineTest, ALostGpuDoesNotChangeTheFingerprintOfItsNode) {
+  Machine machine = Build(Yaml("nvidia-h100-8"));
+  agent::InventoryReader reader(root(), Options());
+  const std::string before = agent::FingerprintText(reader.Read(), Vendor::kNvidia);
+  ASSERT_TRUE(machine.Inject({Fault::Kind::kVanish, 5}));
+  const auto now = reader.Read();
+  EXPECT_EQ(HealthyCount(now), 7u);
+  EXPECT_EQ(agent::FingerprintText(now, Vendor::kNvidia), before);
+  ASSERT_TRUE(machine.Clear({}, {}));
+  EXPECT_EQ(agent::FingerprintText(reader.Read(), Vendor::kNvidia), before);
+}
+
 TEST_F(NvidiaMachineTest, AHangIsAFindingAndTheOtherGpusStay) {
   Machine machine = Build(Yaml("nvidia-h100-8"));
   ASSERT_TRUE(machine.Inject({Fault::Kind::kHang, 2}));

@@ -107,5 +107,67 @@ TEST(KeepUnseenTest, ACompleteLookThatShowsADeviceNoMoreMeansThatItIsGone) {
   EXPECT_EQ(now.devices.size(), 1U);
 }
 
+SourceReport Complete(const Device& device) {
+  SourceReport report = Before();
+  report.devices[0] = device;
+  return report;
+}
+
+Device Rich() {
+  Device device = MakeDevice("GPU-a");
+  device.model = Reading<std::string>::Of("H100");
+  device.firmware =
+      Reading<std::map<std::string, std::string>>::Of({{"gsp", "1"}, {"vbios", "96"}});
+  device.uncorrected_errors = Reading<std::int64_t>::Of(0);
+  device.retired_rows = Reading<std::int64_t>::Of(2);
+  return device;
+}
+
+// A GPU that falls off the bus is still the GPU that it was.
+TEST(KeepUnseenTest, ASickDeviceKeepsWhatItIsButNotHowItFares) {
+  Device lost;
+  lost.id = DeviceId{"GPU-a"};
+  lost.firmware = Reading<std::map<std::string, std::string>>::Of({{"vbios", "96"}});
+  lost.healthy = Reading<bool>::Of(false, "the GPU is lost");
+  SourceReport now = Complete(lost);
+  KeepUnseen(Complete(Rich()), now);
+  EXPECT_EQ(now.devices[0].model,
+            Reading<std::string>::Of("H100", std::string(kLastRead) + "not read"));
+  EXPECT_EQ(now.devices[0].firmware.value.at("gsp"), "1");
+  EXPECT_FALSE(now.devices[0].healthy.value);
+  EXPECT_FALSE(now.devices[0].uncorrected_errors.known());
+  EXPECT_FALSE(now.devices[0].retired_rows.known());
+  EXPECT_EQ(now.devices[1], Before().devices[1]);
+  // The reason does not grow from look to look.
+  SourceReport again = Complete(lost);
+  KeepUnseen(now, again);
+  EXPECT_EQ(again.devices[0].model, now.devices[0].model);
+}
+
+TEST(KeepUnseenTest, AReadingThatFailsKeepsTheLastValueAndALostFactDoesNot) {
+  Device now_device = Rich();
+  now_device.model = Reading<std::string>::Failed("i/o error");
+  now_device.firmware = Reading<std::map<std::string, std::string>>::Unknown("not supported");
+  SourceReport now = Complete(now_device);
+  KeepUnseen(Complete(Rich()), now);
+  EXPECT_EQ(now.devices[0].model.value, "H100");
+  EXPECT_FALSE(now.devices[0].firmware.known());
+  // What is read anew holds at once.
+  now_device.model = Reading<std::string>::Of("H200");
+  SourceReport later = Complete(now_device);
+  KeepUnseen(now, later);
+  EXPECT_EQ(later.devices[0].model, Reading<std::string>::Of("H200"));
+}
+
+TEST(KeepUnseenTest, ASickDevicesNewFirmwareHolds) {
+  Device sick = Rich();
+  sick.firmware = Reading<std::map<std::string, std::string>>::Of({{"vbios", "97"}});
+  sick.healthy = Reading<bool>::Of(false, "x");
+  SourceReport now = Complete(sick);
+  KeepUnseen(Complete(Rich()), now);
+  EXPECT_EQ(now.devices[0].firmware.value.size(), 1U);
+  EXPECT_EQ(now.devices[0].firmware.value.at("vbios"), "97");
+}
+
 }  // namespace
 }  // namespace bimetal::agent

@@ -153,7 +153,10 @@ TEST(ToApiTest, CarriesIdentityLinksAndGaps) {
   device.link_width_max = Reading<std::int64_t>::Of(16);
   device.links = Reading<std::vector<DeviceLink>>::Of({{"xgmi", "GPU-2", 4, 3}});
   device.serial = Reading<std::string>::Failed("reading\x01 it: permission denied");
+  device.architecture = Reading<std::string>::Of("gfx942", std::string(kLastRead) + "i/o error");
   const auto out = ToApi(inventory).devices(0);
+  EXPECT_EQ(out.architecture(), "gfx942");
+  EXPECT_EQ(out.unread().at("architecture"), "error: as last read; now: i/o error");
   EXPECT_EQ(out.pci_id(), "1002:74a1");
   EXPECT_EQ(out.cpus(), "0-31,64-95");
   EXPECT_EQ(out.ecc(), "on");
