@@ -59,6 +59,16 @@ std::string Unknown(const Expect& expect, const Report& report, const ReportedDe
 
 }  // namespace
 
+Expect ExpectFromApi(const api::ExpectedNode& expect) {
+  Expect out;
+  if (expect.has_devices()) out.devices = expect.devices();
+  if (expect.has_links()) out.links = expect.links();
+  out.driver_version = expect.driver_version();
+  out.partition = expect.partition();
+  out.firmware = {expect.firmware().begin(), expect.firmware().end()};
+  return out;
+}
+
 Mismatch Compare(const Expect& expect, const Report& report) {
   Mismatch out;
   const std::string of_node = OfNode(expect, report);

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "api/fleet.pb.h"
 #include "core/admission/decide.h"
 
 namespace bimetal::core::admission {
@@ -16,6 +17,8 @@ struct Mismatch {
 
 // Begins the evidence of every mismatch, so that it can be told from what a check saw.
 inline constexpr std::string_view kProfileExpects = "the profile expects ";
+
+Expect ExpectFromApi(const api::ExpectedNode& expect);
 
 // A mismatch of the whole node (number of devices, driver) is one of every device.
 Mismatch Compare(const Expect& expect, const Report& report);

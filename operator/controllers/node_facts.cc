@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/admission/expect.h"
 #include "operator/controllers/conditions.h"
 #include "operator/state/store.h"
 
@@ -139,12 +140,7 @@ core::admission::Policy PolicyOf(const core::Pool* pool, const api::ValidationPr
   policy.required_checks = {profile->checks().begin(), profile->checks().end()};
   policy.quarantine_node = profile->quarantine() == "Node";
   policy.quarantine_degraded = profile->degraded() == "Quarantine";
-  const auto& expect = profile->expect();
-  if (expect.has_devices()) policy.expect.devices = expect.devices();
-  if (expect.has_links()) policy.expect.links = expect.links();
-  policy.expect.driver_version = expect.driver_version();
-  policy.expect.partition = expect.partition();
-  policy.expect.firmware = {expect.firmware().begin(), expect.firmware().end()};
+  policy.expect = core::admission::ExpectFromApi(profile->expect());
   return policy;
 }
 

@@ -61,11 +61,8 @@ TEST(NodeControllerTest, AFailedDeviceQuarantinesTheNodeWithItsEvidence) {
   world.nodes.OnReport(world.Report("n1", "amd", 2));
   world.Appear(world.writes.Of("create", "pods").back().body, "run-1");
   world.nodes.OnReport(world.ReportRun("n1", "amd", 2, "run-1", "Pass", "Fail"));
-  EXPECT_EQ(OpenDevices(world, "n1", core::Vendor::kAmd), 0);
-  api::GPUNode node;
-  node.mutable_metadata()->set_name("n1");
-  node.mutable_metadata()->set_uid("g1");
-  world.store.gpu_nodes["n1"] = node;
+  EXPECT_EQ(OpenDevices(world, "n1", core::Vendor::kAmd), 1) << "the sound one takes jobs";
+  world.Show("n1");
   world.writes.EndAll();
   world.nodes.Reconcile();
   const auto statuses = world.writes.Of("patch", "gpunodes/status");
@@ -137,9 +134,13 @@ TEST(NodeControllerTest, AfterARestartNothingIsShutBeforeAgentsHadTimeToReport) 
   node.mutable_metadata()->set_name("n1");
   auto* vendor = node.mutable_status()->add_vendors();
   vendor->set_vendor("nvidia");
-  vendor->set_validated_fingerprint("f1");
-  vendor->set_validated_boot_id("boot-1");
-  vendor->set_validated_time(FormatTime(world.clock.Now()));
+  for (const char* id : {"n1-0", "n1-1"}) {
+    auto* record = vendor->add_records();
+    record->set_id(id);
+    record->set_validated_fingerprint("f1");
+    record->set_validated_boot_id("boot-1");
+    record->set_validated_time(FormatTime(world.clock.Now()));
+  }
   node.mutable_status()->set_phase("Admitted");
   node.mutable_status()->set_boot_id("boot-1");
   world.store.gpu_nodes["n1"] = node;

@@ -22,6 +22,11 @@ struct World {
   World()
       : nodes(clock, store, writes, NodeOptions(), [] {}),
         jobs(clock, store, nodes, writes, op::JobOptions{"bimetal-job", {}, {}}, [] {}) {
+    api::ValidationProfile quick;  // without the path, which has tests of its own
+    quick.mutable_metadata()->set_name("quick");
+    quick.mutable_spec()->set_retries(5);
+    quick.mutable_spec()->set_path_check("Skip");
+    store.profiles["quick"] = quick;
     AddPool("nvidia");
     AddPool("amd");
     api::GPUQueue queue;
@@ -45,6 +50,7 @@ struct World {
     pool.mutable_spec()->set_vendor(vendor);
     pool.mutable_spec()->set_device_plugin("Bimetal");
     pool.mutable_spec()->set_price_book_name("book");
+    pool.mutable_spec()->set_validation_profile_name("quick");
     store.pools[vendor] = pool;
   }
 
@@ -120,6 +126,34 @@ struct World {
     store.PutPod(record);
     return record;
   }
+
+  // What the watch would show of the node's GPUNode.
+  void Show(const std::string& name) {
+    api::GPUNode node;
+    node.mutable_metadata()->set_name(name);
+    node.mutable_metadata()->set_uid("gpunode-" + name);
+    store.gpu_nodes[name] = node;
+  }
+  // The status that was written last.
+  api::GPUNodeStatus Written(const std::string& name) const {
+    api::GPUNodeStatus out;
+    for (const auto& write : writes.Of("patch", "gpunodes/status")) {
+      if (write.name != name) continue;
+      EXPECT_TRUE(kube::FromJson(write.body, &out)) << write.body;
+    }
+    return out;
+  }
+  // Ends the writes, those that their endings cause included.
+  void Settle(const std::string& name) {
+    for (int i = 0; i < 3; ++i) {
+      writes.EndAll();
+      nodes.Touch(name);
+      nodes.Reconcile();
+    }
+    writes.EndAll();
+  }
+  // The pod has ended and is gone from the watch.
+  void Vanish(const std::string& name) { store.RemovePod({"bimetal-system", name}); }
 
   // Takes a node through its validation; every device passes.
   void Admit(const std::string& node, const std::string& vendor, int devices) {

@@ -91,6 +91,8 @@ FleetSample Sample() {
                     Device("c", DeviceState::kShut),
                     Device("d", DeviceState::kIdle, core::Vendor::kAmd)};
   sample.nodes = {{"Admitted", 3}, {"Quarantined", 1}};
+  sample.findings = {{"n1", "XidFatal", "Critical", 2}};
+  sample.breakers = {{"pool", true}};
   sample.queues = {{"default", core::Vendor::kNvidia, 1, 8, 2, 16},
                    {"default", std::nullopt, 3, 4, 0, 0}};
   sample.jobs = {{"Running", 2}};
@@ -145,6 +147,9 @@ TEST(Metrics, WhatTheLoopSampledIsExposed) {
       1);
   EXPECT_EQ(scrape[R"(bimetal_nodes{phase="Admitted"})"], 3);
   EXPECT_EQ(scrape[R"(bimetal_nodes{phase="Lost"})"], 0);
+  EXPECT_EQ(
+      scrape[R"(bimetal_node_findings{node="n1",code="XidFatal",severity="Critical"})"], 2);
+  EXPECT_EQ(scrape[R"(bimetal_breaker_open{pool="pool"})"], 1);
   EXPECT_EQ(scrape[R"(bimetal_queue_pending_jobs{queue="default",vendor_constraint="any"})"], 3);
   EXPECT_EQ(scrape[R"(bimetal_queue_admitted_gpus{queue="default",vendor_constraint="nvidia"})"],
             16);
