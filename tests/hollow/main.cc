@@ -28,24 +28,29 @@ constexpr std::string_view kUsage =
     R"(bimetal-hollow: speaks the agent protocol for all hollow nodes of a cluster
 
 usage: bimetal-hollow --kubeconfig FILE --operator HOST:PORT [--namespace NS] [--interval SECONDS]
+                      [--next-driver NAME [--fail N]]
 
-Runs until it is stopped. Its devices are simulated and say so.
+Runs until it is stopped. Its devices are simulated and say so. On SIGUSR1 every node gets the
+driver NAME at once, and with it another fingerprint; the first N nodes then fail their validation.
 )";
 
 struct Options {
   std::string kubeconfig, target, name_space = "bimetal-system";
-  int interval_s = 10;
+  std::string next_driver;
+  int interval_s = 10, fail = 0;
 };
 
 struct HollowNode {
   std::string name, uid, vendor, token;
+  std::string driver = "hollow-1";  // also the fingerprint
+  bool fails = false;               // its validation, from now on
   int devices = 0;
   std::int64_t seq = 0;
   std::string handed_in;   // the last run that was handed in
   api::ValidationRun run;  // waits to be acknowledged; empty id: none
 };
 
-volatile std::sig_atomic_t g_stop = 0;
+volatile std::sig_atomic_t g_stop = 0, g_next_driver = 0;
 
 bool ParseOptions(int argc, char** argv, Options* out) {
   for (int i = 1; i < argc; ++i) {
@@ -60,6 +65,10 @@ bool ParseOptions(int argc, char** argv, Options* out) {
       out->name_space = value;
     else if (arg == "--interval")
       out->interval_s = std::atoi(value.c_str());
+    else if (arg == "--next-driver")
+      out->next_driver = value;
+    else if (arg == "--fail")
+      out->fail = std::atoi(value.c_str());
     else
       return false;
   }
@@ -126,8 +135,8 @@ api::ReportNodeRequest ReportOf(HollowNode& node) {
   inventory.set_simulated(true);
   auto* stack = inventory.add_stacks();
   stack->set_vendor(node.vendor);
-  stack->set_driver_version("hollow");
-  stack->set_fingerprint("hollow-1");
+  stack->set_driver_version(node.driver);
+  stack->set_fingerprint(node.driver);
   for (int i = 0; i < node.devices; ++i) {
     auto* device = inventory.add_devices();
     device->set_id(DeviceName(node, i));
@@ -151,14 +160,14 @@ void MakeRun(HollowNode& node, const std::string& id) {
   node.run.set_backend("host");
   node.run.set_simulated(true);
   node.run.set_level("L1");
-  node.run.set_fingerprint("hollow-1");
+  node.run.set_fingerprint(node.driver);
   for (int i = 0; i < node.devices; ++i) {
     for (const auto* check : {"memory-pattern", "compute-checksum"}) {
       auto* verdict = node.run.add_verdicts();
       verdict->set_check(check);
       verdict->set_device(DeviceName(node, i));
       verdict->set_level("L1");
-      verdict->set_verdict("Pass");
+      verdict->set_verdict(node.fails ? "Fail" : "Pass");
       verdict->set_evidence("hollow node: nothing was computed");
     }
   }
@@ -185,6 +194,17 @@ bool ReportOnce(api::AgentService::StubInterface& stub, HollowNode& node) {
     return true;
   }
   return !node.run.run().empty();
+}
+
+void ChangeDriver(const Options& options, std::vector<HollowNode>& nodes) {
+  int left = options.fail;
+  for (auto& node : nodes) {
+    node.driver = options.next_driver;
+    node.fails = left-- > 0;
+    node.run.Clear();
+  }
+  Log(LogLevel::kInfo, "every node has another driver",
+      {{"driver", options.next_driver}, {"failing", options.fail}});
 }
 
 int Run(const Options& options) {
@@ -223,6 +243,11 @@ int Run(const Options& options) {
   std::vector<bool> again(nodes->size(), true);
   for (int round = 0; g_stop == 0; round = (round + 1) % rounds) {
     const auto begin = std::chrono::steady_clock::now();
+    if (g_next_driver != 0 && !options.next_driver.empty()) {
+      g_next_driver = 0;
+      ChangeDriver(options, *nodes);
+      std::fill(again.begin(), again.end(), true);
+    }
     for (std::size_t i = 0; i < nodes->size() && g_stop == 0; ++i) {
       const bool due = static_cast<int>(i % static_cast<std::size_t>(rounds)) == round;
       if (due || again[i]) again[i] = ReportOnce(stub, (*nodes)[i]);
@@ -246,6 +271,7 @@ int main(int argc, char** argv) {
     return 64;
   }
   std::signal(SIGTERM, [](int) { bimetal::hollow::g_stop = 1; });
+  std::signal(SIGUSR1, [](int) { bimetal::hollow::g_next_driver = 1; });
   std::signal(SIGINT, [](int) { bimetal::hollow::g_stop = 1; });
   return bimetal::hollow::Run(options);
 }
