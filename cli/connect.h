@@ -14,6 +14,7 @@ struct Surroundings {
   std::string kubeconfig_env;  // $KUBECONFIG
   std::string home;            // $HOME
   std::function<bool(const std::string& path)> exists;
+  bool terminal = false;  // standard output is one, and wants colours
 };
 
 // The kubeconfig to read; "" for the account of the pod that this program runs in (or nothing at

@@ -11,13 +11,11 @@ struct CommandInfo {
   std::string_view name;
 };
 
-constexpr CommandInfo kCommands[] = {{Command::kNodes, "nodes"},
-                                     {Command::kJobs, "jobs"},
-                                     {Command::kExplain, "explain"},
-                                     {Command::kVersion, "version"},
-                                     {Command::kHelp, "help"}};
+constexpr CommandInfo kCommands[] = {{Command::kNodes, "nodes"},     {Command::kJobs, "jobs"},
+                                     {Command::kExplain, "explain"}, {Command::kDoctor, "doctor"},
+                                     {Command::kVersion, "version"}, {Command::kHelp, "help"}};
 
-constexpr const char* kKnown = "use nodes, jobs, explain, version or help";
+constexpr const char* kKnown = "use nodes, jobs, explain, doctor, version or help";
 
 tl::unexpected<Error> Wrong(std::string message) {
   return Fail(ErrorCode::kInvalid, std::move(message));
@@ -87,6 +85,8 @@ class Parser {
     if (name == "--kubeconfig") return Take(name, value, &out_.kubeconfig);
     if (name == "--context") return Take(name, value, &out_.context);
     if (name == "-n" || name == "--namespace") return Take(name, value, &out_.ns);
+    if (name == "--root") return Take(name, value, &out_.root);
+    if (name == "--color") return Take(name, value, &color_);
     if (name == "-o" || name == "--output") return Take(name, value, &output_);
     return Wrong("unknown option " + name);
   }
@@ -146,6 +146,7 @@ class Parser {
     } else if (!output_.empty() && output_ != "table") {
       return Wrong("unknown output \"" + output_ + "\"; use table or json");
     }
+    BIMETAL_TRY(CheckDoctor(name));
     if (out_.all_namespaces && out_.command != Command::kJobs) {
       return Wrong(name + " takes no -A");
     }
@@ -161,12 +162,35 @@ class Parser {
     return {};
   }
 
+  // --root and --color are the doctor's, and the doctor asks no cluster.
+  Status CheckDoctor(const std::string& name) {
+    if (out_.command != Command::kDoctor) {
+      if (!out_.root.empty()) return Wrong(name + " takes no --root");
+      if (!color_.empty()) return Wrong(name + " takes no --color");
+      return {};
+    }
+    if (!out_.kubeconfig.empty() || !out_.context.empty() || !out_.ns.empty()) {
+      return Wrong(
+          "doctor looks at a machine, not at a cluster: leave out --kubeconfig, --context "
+          "and -n");
+    }
+    if (color_ == "always") {
+      out_.color = Color::kAlways;
+    } else if (color_ == "never") {
+      out_.color = Color::kNever;
+    } else if (!color_.empty() && color_ != "auto") {
+      return Wrong("unknown colour \"" + color_ + "\"; use auto, always or never");
+    }
+    return {};
+  }
+
   const std::vector<std::string>& arguments_;
   std::size_t next_ = 0;
   std::vector<std::string> words_;
   bool help_ = false;
   bool version_ = false;
   std::string output_;
+  std::string color_;
   CommandLine out_;
 };
 
@@ -213,6 +237,18 @@ std::string HelpText(Command topic, const std::string& program) {
           "place in the queue, its attempts and what they cost.\n\nusage: " +
           program + " explain JOB [options]\n\n";
       return text.append(kNamespace).append(kOutput).append(kConnection);
+    case Command::kDoctor:
+      return "Looks at this machine, without any cluster: which GPUs it has, what is wrong with "
+             "them\n"
+             "and with the software under them, and what to do. Run it as root to see "
+             "everything.\n\nusage: " +
+             program + " doctor [options]\n\n" +
+             R"(  --root DIR              the folder that holds the machine's file tree; / by default
+  -o, --output FORMAT     table (default) or json
+  --color WHEN            auto (default: on a terminal without NO_COLOR), always or never
+
+exit status: 0 nothing is wrong, 1 a warning or worse, 2 it could not look, 64 a wrong command line
+)";
     case Command::kVersion:
       return "Shows the version of this program.\n\nusage: " + program +
              " version [-o table|json]\n";
@@ -225,6 +261,7 @@ std::string HelpText(Command topic, const std::string& program) {
          R"(  nodes          every GPU node: whether jobs may use it, and why not
   jobs           the GPU jobs of a namespace
   explain JOB    why a job is where it is, and what would help
+  doctor         what is wrong with the GPUs of this machine; needs no cluster
   version        the version of this program
   help COMMAND   the options of a command
 

@@ -8,8 +8,9 @@
 
 namespace bimetal::cli {
 
-enum class Command { kNodes, kJobs, kExplain, kVersion, kHelp };
+enum class Command { kNodes, kJobs, kExplain, kDoctor, kVersion, kHelp };
 enum class Output { kTable, kJson };
+enum class Color { kAuto, kAlways, kNever };
 
 // The command line, parsed and checked. Empty strings: not given.
 struct CommandLine {
@@ -23,6 +24,9 @@ struct CommandLine {
   Output output = Output::kTable;
   // kExplain: the job's name.
   std::string job{};
+  // kDoctor: the folder that holds the machine's file tree; empty: "/".
+  std::string root{};
+  Color color = Color::kAuto;
 };
 
 // `arguments` are without the program's name. Options stand before or behind the command, as

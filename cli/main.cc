@@ -1,5 +1,6 @@
 // bimetal, also `kubectl bimetal`: what a person asks of a cluster. docs/how-to/cli.md shows it.
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -7,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "agent/devices/probe.h"
 #include "cli/connect.h"
+#include "cli/doctor.h"
 #include "cli/flags.h"
 #include "cli/run.h"
 #include "cli/text.h"
@@ -22,10 +25,12 @@ std::string Env(const char* name) {
 }
 
 Surroundings Here() {
-  return {Env("KUBECONFIG"), Env("HOME"), [](const std::string& path) {
+  return {Env("KUBECONFIG"), Env("HOME"),
+          [](const std::string& path) {
             std::error_code error;
             return std::filesystem::exists(path, error);
-          }};
+          },
+          isatty(STDOUT_FILENO) == 1 && Env("NO_COLOR").empty() && Env("TERM") != "dumb"};
 }
 
 // One line on standard error; a server's message may hold anything.
@@ -45,7 +50,7 @@ int Main(int argc, const char* const* argv) {
   const auto answer = RunCommand(*line, Here(), program, SystemClock());
   if (!answer) {
     Say(program, answer.error().message);
-    return kExitFailure;
+    return line->command == Command::kDoctor ? kExitBlind : kExitFailure;
   }
   if (!answer->note.empty()) std::fprintf(stderr, "%s\n", answer->note.c_str());
   if (std::fwrite(answer->out.data(), 1, answer->out.size(), stdout) != answer->out.size() ||
@@ -53,10 +58,14 @@ int Main(int argc, const char* const* argv) {
     Say(program, "standard output: cannot be written");
     return kExitFailure;
   }
-  return kExitSuccess;
+  return answer->exit_status;
 }
 
 }  // namespace
 }  // namespace bimetal::cli
 
-int main(int argc, char** argv) { return bimetal::cli::Main(argc, argv); }
+int main(int argc, char** argv) {
+  // The child in which the doctor reads a vendor's devices is this program too.
+  if (const auto probe = bimetal::agent::MaybeRunProbe(argc, argv)) return *probe;
+  return bimetal::cli::Main(argc, argv);
+}

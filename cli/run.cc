@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "cli/doctor.h"
 #include "cli/explain.h"
 #include "cli/jobs.h"
 #include "cli/nodes.h"
@@ -115,6 +116,9 @@ Result<Answer> RunCommand(const CommandLine& line, const Surroundings& surroundi
     return Answer{line.output == Output::kJson ? "{\"version\":\"" BIMETAL_VERSION "\"}\n"
                                                : "bimetal " BIMETAL_VERSION "\n",
                   {}};
+  }
+  if (line.command == Command::kDoctor) {
+    return RunDoctor(line, surroundings.terminal, ReadDevicesInProbe);
   }
   BIMETAL_TRY_ASSIGN(Cluster cluster, Connect(line, surroundings));
   const bool nodes = line.command == Command::kNodes;

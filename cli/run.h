@@ -18,6 +18,7 @@ inline constexpr int kExitUsage = 64;  // EX_USAGE of sysexits.h
 struct Answer {
   std::string out;   // to standard output
   std::string note;  // to standard error: a remark, not an error
+  int exit_status = kExitSuccess;
 };
 
 // Does what `line` asks; talks to the cluster for the commands that need it, and blocks for it.

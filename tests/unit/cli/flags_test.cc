@@ -54,11 +54,11 @@ TEST(ParseFlags, HelpOfEachCommandNeedsNoArguments) {
 }
 
 TEST(ParseFlags, NamesWhatIsWrong) {
-  EXPECT_EQ(ErrorOf({}), "no command given; use nodes, jobs, explain, version or help");
+  EXPECT_EQ(ErrorOf({}), "no command given; use nodes, jobs, explain, doctor, version or help");
   EXPECT_EQ(ErrorOf({"pods"}),
-            "unknown command \"pods\"; use nodes, jobs, explain, version or help");
+            "unknown command \"pods\"; use nodes, jobs, explain, doctor, version or help");
   EXPECT_EQ(ErrorOf({"help", "x"}),
-            "unknown command \"x\"; use nodes, jobs, explain, version or help");
+            "unknown command \"x\"; use nodes, jobs, explain, doctor, version or help");
   EXPECT_EQ(ErrorOf({"nodes", "--wide"}), "unknown option --wide");
   EXPECT_EQ(ErrorOf({"nodes", "x"}), "unexpected argument \"x\"");
   EXPECT_EQ(ErrorOf({"explain", "a", "b"}), "unexpected argument \"b\"");

@@ -20,7 +20,8 @@ inline const std::vector<Room> kRooms = {
     {"agent", {"core/base", "core/model", "core/validation", "api"}},
     {"kernels", {}},
     {"workloads", {"kernels/device"}},
-    {"cli", {"core", "kube", "api"}},
+    // bimetal doctor diagnoses a machine without a cluster, by the agent's own rules.
+    {"cli", {"core", "kube", "api", "agent/devices", "agent/diagnosis"}},
 };
 
 struct ThirdParty {
