@@ -40,7 +40,7 @@ struct PairResult {
   bool direct = false;
 };
 
-// A pair slower than this share of the node's median pair is slow because of one of its ends.
+// A pair slower than this share of the node's fastest is slow because of one of its ends.
 constexpr double kSlowShare = 0.7;
 
 Outcome<PairResult> TryPair(Device& from, Device& to, const CheckRequest& request,
@@ -94,12 +94,10 @@ std::vector<bool> BlameFor(std::size_t devices, const std::vector<Tried>& all, P
   return Blame(devices, std::move(bad));
 }
 
-double MedianPair(const std::vector<Tried>& all) {
-  std::vector<double> rates;
-  for (const Tried& tried : all) {
-    if (IsSound(tried)) rates.push_back(tried.p5);
-  }
-  return rates.empty() ? 0 : Summarize(std::move(rates)).median;
+double FastestPair(const std::vector<Tried>& all) {
+  double fastest = 0;
+  for (const Tried& tried : all) fastest = std::max(fastest, tried.p5);
+  return fastest;
 }
 
 // Why one pair is not sound.
@@ -162,13 +160,13 @@ std::vector<CheckResult> RunPeerToPeer(std::span<const NodeDevice> devices,
                                  request.seed + pair.from * devices.size() + pair.to)});
     if (IsSound(all.back())) all.back().p5 = Summarize(all.back().result.value().samples).p5;
   }
-  const double median = MedianPair(all);
+  const double fastest = FastestPair(all);
   const auto wrong = BlameFor(
       devices.size(), all, [](const Tried& tried) { return tried.result.ok() && !IsSound(tried); });
   const auto failed =
       BlameFor(devices.size(), all, [](const Tried& tried) { return !tried.result.ok(); });
   const auto slow = BlameFor(devices.size(), all, [&](const Tried& tried) {
-    return IsSound(tried) && tried.p5 < kSlowShare * median;
+    return IsSound(tried) && tried.p5 < kSlowShare * fastest;
   });
   std::vector<CheckResult> results;
   for (std::size_t i = 0; i < devices.size(); ++i) {

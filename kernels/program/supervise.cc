@@ -128,8 +128,7 @@ RunSummary Supervise(const RunOptions& options, const std::vector<std::string>& 
               ? "gave no answer in time and cannot be killed: it hangs inside the kernel's driver"
               : "gave no answer in time and was killed";
   }
-  board.Forgo([&](const std::string& device) {
-    const std::string step = board.LastStep(device);
+  board.Forgo([&](const std::string&, const std::string& step) {
     return "the validation process " + how +
            (step.empty() ? std::string() : "; the device was in check " + step);
   });

@@ -116,18 +116,18 @@ void Board::PostLocked(const std::string& device, const Check& check, const Chec
   Say(line.Text());
 }
 
-void Board::ForgoLocked(const std::optional<std::string>& device,
-                        const std::function<std::string(const std::string&)>& reason) {
+void Board::ForgoLocked(const std::optional<std::string>& device, const Reason& reason) {
   const auto owed = owed_;
   for (const auto& [id, key] : owed) {
     if (device && *device != id) continue;
+    const auto step = steps_.find(id);
     CheckResult result;
-    result.evidence = reason(id);
+    result.evidence = reason(id, step == steps_.end() ? "" : step->second);
     PostLocked(id, *FindCheck(key), result, std::chrono::milliseconds(0));
   }
 }
 
-void Board::Forgo(const std::function<std::string(const std::string& device)>& reason) {
+void Board::Forgo(const Reason& reason) {
   const std::lock_guard lock(mutex_);
   if (closed_) return;
   if (!announced_) {
@@ -143,12 +143,12 @@ void Board::Forgo(const std::function<std::string(const std::string& device)>& r
 }
 
 void Board::Forgo(const std::string& reason) {
-  Forgo([&](const std::string&) { return reason; });
+  Forgo([&](const std::string&, const std::string&) { return reason; });
 }
 
 void Board::ForgoDevice(const std::string& device, const std::string& reason) {
   const std::lock_guard lock(mutex_);
-  if (!closed_) ForgoLocked(device, [&](const std::string&) { return reason; });
+  if (!closed_) ForgoLocked(device, [&](const std::string&, const std::string&) { return reason; });
 }
 
 void Board::Finish() {

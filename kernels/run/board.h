@@ -35,8 +35,11 @@ class Board {
   void Begin(const std::string& device, const Check& check);
   void Post(const std::string& device, const Check& check, const CheckResult& result,
             std::chrono::milliseconds duration);
+  // Why a device owes verdicts; `step` is the check that last began on it, empty: none. Called with
+  // the Board locked: it must not come back to it.
+  using Reason = std::function<std::string(const std::string& device, const std::string& step)>;
   // Gives every verdict that is still owed as Inconclusive with the reason for its device.
-  void Forgo(const std::function<std::string(const std::string& device)>& reason);
+  void Forgo(const Reason& reason);
   void Forgo(const std::string& reason);
   // As Forgo, of one device.
   void ForgoDevice(const std::string& device, const std::string& reason);
@@ -58,8 +61,7 @@ class Board {
                   std::chrono::milliseconds duration);
   void AnnounceLocked(std::string_view backend, std::string_view vendor, std::size_t devices,
                       const Owed& owed);
-  void ForgoLocked(const std::optional<std::string>& device,
-                   const std::function<std::string(const std::string&)>& reason);
+  void ForgoLocked(const std::optional<std::string>& device, const Reason& reason);
   void Count(std::string_view verdict);
   void RelayEvent(const JsonValue& event);
   void Say(const std::string& line);

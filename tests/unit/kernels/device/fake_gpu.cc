@@ -12,8 +12,8 @@ FakeState fake_state;
 namespace bimetal::fake {
 
 std::span<const kernels::ModuleImage* const> Modules() {
-  static const kernels::ModuleImage* const kModules[] = {&kernels::MemoryPatternModule(),
-                                                         &kernels::ComputeChecksumModule()};
+  static const kernels::ModuleImage* const kModules[] = {
+      &kernels::MemoryPatternModule(), &kernels::ComputeChecksumModule(), &kernels::RatesModule()};
   return kModules;
 }
 

@@ -48,6 +48,33 @@ TEST(MachineTest, ReadsDevicesAndFaults) {
   EXPECT_EQ(spec.faults[3].kind, HostFault::Kind::kVanish);
 }
 
+TEST(MachineTest, ReadsRatesInThousandthsAndTheFaultsThatMoveThem) {
+  const auto parsed = ParseMachine(
+      Machine(Device(R"(,"arch":"sm_90","rates":{"hbm-triad":{"value":2500500,"noisePercent":3},
+                        "launch-latency":{"value":4200}},"faults":[
+                        {"kind":"slowMemory","percent":40},{"kind":"slowLink","percent":5},
+                        {"kind":"errors","count":3},{"kind":"linkDown"},
+                        {"kind":"hang","call":"allocate"}])")),
+      "x");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  const HostDeviceSpec& spec = parsed.value().at(0);
+  EXPECT_DOUBLE_EQ(spec.rates.at("hbm-triad").value, 2500.5);
+  EXPECT_DOUBLE_EQ(spec.rates.at("hbm-triad").noise_percent, 3);
+  EXPECT_DOUBLE_EQ(spec.rates.at("launch-latency").value, 4.2);
+  EXPECT_GT(spec.rates.at("hbm-copy").value, 0);  // the architecture's own
+  EXPECT_EQ(spec.faults[0].percent, 40u);
+  EXPECT_EQ(spec.faults[2].count, 3u);
+  EXPECT_EQ(spec.faults[4].call, "allocate");
+  EXPECT_THAT(ErrorOf(Machine(Device(R"(,"rates":{"hbm-tirad":{"value":1}})"))),
+              HasSubstr("rates.hbm-tirad: is no check that measures a rate"));
+  EXPECT_THAT(ErrorOf(Machine(Device(R"(,"rates":{"hbm-triad":{"value":0}})"))),
+              HasSubstr("value must be an integer from 1"));
+  EXPECT_THAT(ErrorOf(Machine(Device(R"(,"faults":[{"kind":"slowMemory","percent":100}])"))),
+              HasSubstr("percent must be"));
+  EXPECT_THAT(ErrorOf(Machine(Device(R"(,"faults":[{"kind":"hang","call":"sleep"}])"))),
+              HasSubstr("call \"sleep\""));
+}
+
 TEST(MachineTest, NothingIsSkippedSilently) {
   EXPECT_THAT(ErrorOf(Machine(Device(R"(,"fautls":[])"))), HasSubstr("unknown key \"fautls\""));
   EXPECT_THAT(ErrorOf(Machine(Device(R"(,"faults":[{"kind":"melt"}])"))),

