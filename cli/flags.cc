@@ -11,11 +11,13 @@ struct CommandInfo {
   std::string_view name;
 };
 
-constexpr CommandInfo kCommands[] = {{Command::kNodes, "nodes"},     {Command::kJobs, "jobs"},
-                                     {Command::kExplain, "explain"}, {Command::kDoctor, "doctor"},
-                                     {Command::kVersion, "version"}, {Command::kHelp, "help"}};
+constexpr CommandInfo kCommands[] = {
+    {Command::kNodes, "nodes"},       {Command::kJobs, "jobs"},
+    {Command::kExplain, "explain"},   {Command::kValidate, "validate"},
+    {Command::kDoctor, "doctor"},     {Command::kVersion, "version"},
+    {Command::kHelp, "help"}};
 
-constexpr const char* kKnown = "use nodes, jobs, explain, doctor, version or help";
+constexpr const char* kKnown = "use nodes, jobs, explain, validate, doctor, version or help";
 
 tl::unexpected<Error> Wrong(std::string message) {
   return Fail(ErrorCode::kInvalid, std::move(message));
@@ -82,6 +84,10 @@ class Parser {
     if (name == "-A" || name == "--all-namespaces") {
       return Switch(name, value, &out_.all_namespaces);
     }
+    if (name == "--wait") return Switch(name, value, &out_.wait);
+    if (name == "--dry-run") return Switch(name, value, &dry_run_);
+    if (name == "--level") return Take(name, value, &out_.level);
+    if (name == "--profile") return Take(name, value, &out_.profile);
     if (name == "--kubeconfig") return Take(name, value, &out_.kubeconfig);
     if (name == "--context") return Take(name, value, &out_.context);
     if (name == "-n" || name == "--namespace") return Take(name, value, &out_.ns);
@@ -134,7 +140,12 @@ class Parser {
       out_.job = words_[1];
       if (!IsObjectName(out_.job)) return Wrong("\"" + out_.job + "\" cannot be a job's name");
     }
-    const std::size_t wanted = *command == Command::kExplain ? 2 : 1;
+    if (*command == Command::kValidate && words_.size() > 1) {
+      out_.node = words_[1];
+      if (!IsObjectName(out_.node)) return Wrong("\"" + out_.node + "\" cannot be a node's name");
+    }
+    const bool named = *command == Command::kExplain || *command == Command::kValidate;
+    const std::size_t wanted = named ? 2 : 1;
     if (words_.size() > wanted) return Wrong("unexpected argument \"" + words_[wanted] + "\"");
     return {};
   }
@@ -147,6 +158,7 @@ class Parser {
       return Wrong("unknown output \"" + output_ + "\"; use table or json");
     }
     BIMETAL_TRY(CheckDoctor(name));
+    BIMETAL_TRY(CheckValidate(name));
     if (out_.all_namespaces && out_.command != Command::kJobs) {
       return Wrong(name + " takes no -A");
     }
@@ -159,6 +171,36 @@ class Parser {
     }
     if (out_.command == Command::kVersion) return Wrong("version takes no -n");
     if (!IsObjectName(out_.ns)) return Wrong("\"" + out_.ns + "\" cannot be a namespace");
+    return {};
+  }
+
+  // A node, or a profile to be tried: one of the two.
+  Status CheckValidate(const std::string& name) {
+    if (out_.command != Command::kValidate) {
+      if (out_.wait) return Wrong(name + " takes no --wait");
+      if (dry_run_) return Wrong(name + " takes no --dry-run");
+      if (!out_.level.empty()) return Wrong(name + " takes no --level");
+      if (!out_.profile.empty()) return Wrong(name + " takes no --profile");
+      return {};
+    }
+    if (!out_.ns.empty()) return Wrong("validate takes no -n: nodes belong to no namespace");
+    if (!output_.empty()) return Wrong("validate takes no -o");
+    if (!out_.profile.empty()) {
+      if (!dry_run_) {
+        return Wrong(
+            "--profile tries a profile without a change: give --dry-run, too; kubectl apply makes "
+            "it real");
+      }
+      if (!out_.node.empty() || out_.wait || !out_.level.empty()) {
+        return Wrong("--profile takes neither a node nor --wait or --level");
+      }
+      return {};
+    }
+    if (dry_run_) return Wrong("--dry-run needs --profile FILE");
+    if (out_.node.empty()) return Wrong("validate needs the name of a node, or --profile FILE");
+    if (!out_.level.empty() && out_.level != "L0" && out_.level != "L1" && out_.level != "L2") {
+      return Wrong("unknown level \"" + out_.level + "\"; use L0, L1 or L2");
+    }
     return {};
   }
 
@@ -191,6 +233,7 @@ class Parser {
   bool version_ = false;
   std::string output_;
   std::string color_;
+  bool dry_run_ = false;
   CommandLine out_;
 };
 
@@ -237,6 +280,19 @@ std::string HelpText(Command topic, const std::string& program) {
           "place in the queue, its attempts and what they cost.\n\nusage: " +
           program + " explain JOB [options]\n\n";
       return text.append(kNamespace).append(kOutput).append(kConnection);
+    case Command::kValidate:
+      text =
+          "Has a node's devices validated again, also out of quarantine: sets the GPUNode's\n"
+          "spec.revalidate. With a profile: shows what it would change, and changes nothing.\n\n"
+          "usage: " +
+          program + " validate NODE [options]\n       " + program +
+          " validate --profile FILE --dry-run [options]\n\n" +
+          R"(      --level L0|L1|L2    at least this level, never less than the profile's
+      --wait              until there is a verdict; exit status 1 unless the node is Admitted
+      --profile FILE      a ValidationProfile as YAML or JSON
+      --dry-run           show which nodes would be run again or judged otherwise
+)";
+      return text.append(kConnection);
     case Command::kDoctor:
       return "Looks at this machine, without any cluster: which GPUs it has, what is wrong with "
              "them\n"
@@ -255,12 +311,13 @@ exit status: 0 nothing is wrong, 1 a warning or worse, 2 it could not look, 64 a
     case Command::kHelp:
       break;
   }
-  return "Shows what Bimetal knows of a cluster's GPU nodes and jobs. It changes "
-         "nothing.\n\nusage: " +
+  return "Shows what Bimetal knows of a cluster's GPU nodes and jobs. It changes nothing but what\n"
+         "validate asks for.\n\nusage: " +
          program + " COMMAND [options]\n\n" +
          R"(  nodes          every GPU node: whether jobs may use it, and why not
   jobs           the GPU jobs of a namespace
   explain JOB    why a job is where it is, and what would help
+  validate NODE  have a node's devices validated again; or try a profile
   doctor         what is wrong with the GPUs of this machine; needs no cluster
   version        the version of this program
   help COMMAND   the options of a command

@@ -8,7 +8,7 @@
 
 namespace bimetal::cli {
 
-enum class Command { kNodes, kJobs, kExplain, kDoctor, kVersion, kHelp };
+enum class Command { kNodes, kJobs, kExplain, kValidate, kDoctor, kVersion, kHelp };
 enum class Output { kTable, kJson };
 enum class Color { kAuto, kAlways, kNever };
 
@@ -24,6 +24,12 @@ struct CommandLine {
   Output output = Output::kTable;
   // kExplain: the job's name.
   std::string job{};
+  // kValidate: a node, with the level (empty: the profile's) and whether to wait for the verdict; or
+  // the file of a profile, to be tried without a change.
+  std::string node{};
+  std::string level{};
+  bool wait = false;
+  std::string profile{};
   // kDoctor: the folder that holds the machine's file tree; empty: "/".
   std::string root{};
   Color color = Color::kAuto;

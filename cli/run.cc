@@ -7,6 +7,7 @@
 #include "cli/explain.h"
 #include "cli/jobs.h"
 #include "cli/nodes.h"
+#include "cli/validate.h"
 #include "kube/client/client.h"
 #include "kube/transport/transport.h"
 
@@ -82,13 +83,19 @@ Error WithRemedy(Error error, const CommandLine& line, std::string_view what,
                  const std::string& program) {
   switch (error.code) {
     case ErrorCode::kNotFound:
-      error.message += line.command == Command::kExplain
-                           ? "; " + program + " jobs -A shows which jobs there are"
-                           : "; is Bimetal installed on this cluster?";
+      if (line.command == Command::kExplain) {
+        error.message += "; " + program + " jobs -A shows which jobs there are";
+      } else if (!line.node.empty()) {
+        error.message += "; " + program + " nodes shows which GPU nodes there are";
+      } else if (line.profile.empty()) {
+        error.message += "; is Bimetal installed on this cluster?";
+      }
       break;
     case ErrorCode::kForbidden:
       error.message += "; ask an administrator for the right to " +
-                       std::string(line.command == Command::kExplain ? "get " : "list ") +
+                       std::string(line.command == Command::kExplain    ? "get "
+                                   : line.command == Command::kValidate ? "get and patch "
+                                                                        : "list ") +
                        std::string(what) + ".bimetal.dev";
       break;
     case ErrorCode::kUnauthorized:
@@ -121,6 +128,12 @@ Result<Answer> RunCommand(const CommandLine& line, const Surroundings& surroundi
     return RunDoctor(line, surroundings.terminal, ReadDevicesInProbe);
   }
   BIMETAL_TRY_ASSIGN(Cluster cluster, Connect(line, surroundings));
+  if (line.command == Command::kValidate) {
+    Result<Answer> answer = line.profile.empty() ? Validate(line, cluster.client, clock)
+                                                 : TryProfile(line, cluster.client, clock);
+    if (answer) return answer;
+    return tl::unexpected<Error>(WithRemedy(std::move(answer).error(), line, "gpunodes", program));
+  }
   const bool nodes = line.command == Command::kNodes;
   Result<Answer> answer = nodes                            ? Nodes(line, cluster)
                           : line.command == Command::kJobs ? Jobs(line, cluster, clock)

@@ -54,11 +54,11 @@ TEST(ParseFlags, HelpOfEachCommandNeedsNoArguments) {
 }
 
 TEST(ParseFlags, NamesWhatIsWrong) {
-  EXPECT_EQ(ErrorOf({}), "no command given; use nodes, jobs, explain, doctor, version or help");
+  EXPECT_EQ(ErrorOf({}), "no command given; use nodes, jobs, explain, validate, doctor, version or help");
   EXPECT_EQ(ErrorOf({"pods"}),
-            "unknown command \"pods\"; use nodes, jobs, explain, doctor, version or help");
+            "unknown command \"pods\"; use nodes, jobs, explain, validate, doctor, version or help");
   EXPECT_EQ(ErrorOf({"help", "x"}),
-            "unknown command \"x\"; use nodes, jobs, explain, doctor, version or help");
+            "unknown command \"x\"; use nodes, jobs, explain, validate, doctor, version or help");
   EXPECT_EQ(ErrorOf({"nodes", "--wide"}), "unknown option --wide");
   EXPECT_EQ(ErrorOf({"nodes", "x"}), "unexpected argument \"x\"");
   EXPECT_EQ(ErrorOf({"explain", "a", "b"}), "unexpected argument \"b\"");
@@ -71,6 +71,22 @@ TEST(ParseFlags, NamesWhatIsWrong) {
   EXPECT_EQ(ErrorOf({"nodes", "-n", "x"}), "nodes takes no -n: nodes belong to no namespace");
   EXPECT_EQ(ErrorOf({"version", "-n", "x"}), "version takes no -n");
   EXPECT_EQ(ErrorOf({"explain", "j", "-A"}), "explain takes no -A");
+}
+
+TEST(ParseFlags, ValidateTakesANodeOrAProfile) {
+  const auto node = ParseFlags({"validate", "n1", "--level=L2", "--wait"});
+  ASSERT_TRUE(node);
+  EXPECT_EQ(node->node, "n1");
+  EXPECT_EQ(node->level, "L2");
+  EXPECT_TRUE(node->wait);
+  EXPECT_EQ(ParseFlags({"validate", "--profile", "f.yaml", "--dry-run"})->profile, "f.yaml");
+  EXPECT_EQ(ErrorOf({"validate"}), "validate needs the name of a node, or --profile FILE");
+  EXPECT_EQ(ErrorOf({"validate", "../n"}), "\"../n\" cannot be a node's name");
+  EXPECT_EQ(ErrorOf({"validate", "n1", "--level", "L3"}), "unknown level \"L3\"; use L0, L1 or L2");
+  EXPECT_EQ(ErrorOf({"validate", "n1", "--dry-run"}), "--dry-run needs --profile FILE");
+  EXPECT_EQ(ErrorOf({"validate", "--profile", "f"}).substr(0, 46),
+            "--profile tries a profile without a change: gi");
+  EXPECT_EQ(ErrorOf({"nodes", "--wait"}), "nodes takes no --wait");
 }
 
 TEST(ParseFlags, ANameCannotReachAnotherPath) {
