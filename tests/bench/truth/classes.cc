@@ -12,7 +12,7 @@ using Classes = std::vector<FaultClass>;
 
 constexpr std::uint64_t kTested = 256ull << 10;
 
-// Faults of memory and compute units, which only kernels can see ----------------------------------
+// Faults of memory and compute units, which only kernels can see
 
 std::string Memory(Case& c, std::uint64_t word, std::uint64_t bit, int stuck) {
   return "{kind: memory, device: " + c.Device() + ", offset: " + std::to_string(word * 8) +
@@ -81,7 +81,6 @@ void AddCompute(Classes& classes) {
 }
 
 // Devices that do not do what they are told
-// ---------------------------------------------------------
 
 void AddConduct(Classes& classes) {
   classes.push_back({"launches claim success and do nothing", "mi300x", Truth::kFail, false, false,
@@ -107,8 +106,81 @@ void AddConduct(Classes& classes) {
        [](Case& c) { return c.node.Inject("{kind: vanish, device: " + c.Device() + "}"); }});
 }
 
+// Faults that the checks of rates and of each precision see
+
+void Only(SimNode& node, std::vector<std::string> checks) {
+  node.settings().checks = checks;
+  node.settings().policy.required_checks = std::move(checks);
+}
+
+FaultClass Kernel(std::string name, std::string machine, Truth truth, std::string json,
+                  std::vector<std::string> checks) {
+  return {std::move(name),
+          std::move(machine),
+          truth,
+          false,
+          false,
+          [checks = std::move(checks)](SimNode& node) { Only(node, checks); },
+          [json = std::move(json)](Case& c) { return c.node.PatchDevice(c.target, json); }};
+}
+
+void AddMeasured(Classes& classes) {
+  for (const std::string machine : {"h100", "mi300x"}) {
+    classes.push_back(Kernel("device memory 60 % slower, " + machine, machine, Truth::kFail,
+                             R"({"kind":"slowMemory","percent":60})", {"hbm-triad"}));
+    classes.push_back(Kernel("copies to the host 60 % slower, " + machine, machine, Truth::kFail,
+                             R"({"kind":"slowHost","percent":60})",
+                             {"host-to-device", "device-to-host"}));
+    classes.push_back(Kernel("a bit of every copy over PCIe flips, " + machine, machine,
+                             Truth::kFail, R"({"kind":"corruptHost"})",
+                             {"host-to-device", "device-to-host"}));
+    classes.push_back(Kernel("no memory can be had, " + machine, machine, Truth::kInconclusive,
+                             R"({"kind":"noMemory"})", {"memory-pattern", "hbm-triad"}));
+    classes.push_back(Kernel("a bit of every copy to a peer flips, " + machine, machine,
+                             Truth::kFail, R"({"kind":"corruptPeer"})", {"peer-to-peer"}));
+    classes.push_back(Kernel("links to peers 60 % slower, " + machine, machine, Truth::kFail,
+                             R"({"kind":"slowLink","percent":60})", {"peer-to-peer"}));
+    classes.push_back(Kernel("no link to a peer is up, " + machine, machine, Truth::kFail,
+                             R"({"kind":"linkDown"})", {"peer-to-peer"}));
+  }
+}
+
+void AddHangs(Classes& classes) {
+  const std::vector<std::string> checks = {"memory-pattern", "hbm-triad", "host-to-device"};
+  for (const std::string call : {"open", "allocate", "upload", "download", "launch", "wait"}) {
+    FaultClass hang = Kernel("the vendor call " + call + " hangs", "h100", Truth::kInconclusive,
+                             R"({"kind":"hang","call":")" + call + "\"}", {});
+    hang.prepare = [checks](SimNode& node) {
+      Only(node, checks);
+      node.settings().run_timeout = Millis{2500};
+    };
+    classes.push_back(std::move(hang));
+  }
+}
+
+// Each numeric check alone must see the one unit that is wrong.
+void AddNumerics(Classes& classes) {
+  for (const kernels::Check& check : kernels::AllChecks()) {
+    const std::string key(check.key);
+    const bool numeric = (key.starts_with("gemm-") && !key.starts_with("gemm-rate-")) ||
+                         key == "math" || key == "atomics";
+    if (!numeric) continue;
+    for (const std::string machine : {"h100", "mi300x"}) {
+      kernels::DeviceInfo info;
+      info.vendor = machine == "h100" ? "nvidia" : "amd";
+      info.arch = machine == "h100" ? "sm_90" : "gfx942";
+      info.compute_units = machine == "h100" ? 132 : 304;
+      if (!kernels::Applies(check, info, 4)) continue;
+      classes.push_back({"one wrong unit, seen by " + key + ", " + machine, machine, Truth::kFail,
+                         false, false, [key](SimNode& node) { Only(node, {key}); },
+                         [units = info.compute_units](Case& c) {
+                           return c.node.Inject(Compute(c, c.Below(units)));
+                         }});
+    }
+  }
+}
+
 // Runs that are not what they seem
-// ------------------------------------------------------------------
 
 void Each(api::ValidationRun& run, const std::string& device,
           const std::function<void(api::Verdict&)>& change) {
@@ -177,7 +249,6 @@ void AddRuns(Classes& classes) {
 }
 
 // Rates
-// ----------------------------------------------------------------------------------------------
 
 // A rate of the run as the program writes it, spread by the seed's noise.
 void AddRate(api::ValidationRun& run, const std::string& device, double judged, int samples = 24) {
@@ -233,7 +304,6 @@ void AddRates(Classes& classes) {
 }
 
 // What the host tells
-// --------------------------------------------------------------------------------
 
 FaultClass Host(std::string name, std::string machine, Truth truth,
                 std::function<Status(Case&)> inject, bool whole_node = false) {
@@ -277,7 +347,6 @@ void AddHost(Classes& classes) {
 }
 
 // What a pass is bound to
-// ----------------------------------------------------------------------------
 
 void AddDrift(Classes& classes) {
   const auto replaced = [](std::string name, std::string machine, std::string from,
@@ -319,7 +388,6 @@ void AddDrift(Classes& classes) {
 }
 
 // What the profile expects
-// ---------------------------------------------------------------------------
 
 void AddExpectations(Classes& classes) {
   classes.push_back(
@@ -339,7 +407,6 @@ void AddExpectations(Classes& classes) {
 }
 
 // The agent
-// ------------------------------------------------------------------------------------------
 
 void AddAgent(Classes& classes) {
   classes.push_back(Host(
