@@ -170,7 +170,8 @@ Diagnosis Diagnose(const std::string& root, const Inventory& inventory,
     out.findings.push_back(Plain("KernelLogUnreadable", look.log.why));
   }
   out.not_seen = NotSeen(look);
-  if (any_gpu && !out.not_seen.empty()) {
+  // A simulated machine is a part of one, on purpose.
+  if (any_gpu && !out.not_seen.empty() && !inventory.simulated) {
     std::string all;
     for (const std::string& part : out.not_seen) all += (all.empty() ? "" : "; ") + part;
     out.findings.push_back(Plain("NotLookedAt", all));
