@@ -145,14 +145,18 @@ void AddMeasured(Classes& classes) {
   }
 }
 
+// A vendor call that never comes back, in a check that makes it.
 void AddHangs(Classes& classes) {
-  const std::vector<std::string> checks = {"memory-pattern", "hbm-triad", "host-to-device"};
-  for (const std::string call : {"open", "allocate", "upload", "download", "launch", "wait"}) {
+  const std::vector<std::pair<std::string, std::string>> calls = {
+      {"open", "memory-pattern"},   {"allocate", "memory-pattern"}, {"upload", "launch-latency"},
+      {"download", "hbm-triad"},    {"copy", "host-to-device"},     {"launch", "hbm-triad"},
+      {"wait", "compute-checksum"}, {"peer", "peer-to-peer"}};
+  for (const auto& [call, check] : calls) {
     FaultClass hang = Kernel("the vendor call " + call + " hangs", "h100", Truth::kInconclusive,
                              R"({"kind":"hang","call":")" + call + "\"}", {});
-    hang.prepare = [checks](SimNode& node) {
-      Only(node, checks);
-      node.settings().run_timeout = Millis{2500};
+    hang.prepare = [check = check](SimNode& node) {
+      Only(node, {check});
+      node.settings().run_timeout = Millis{1500};
     };
     classes.push_back(std::move(hang));
   }
@@ -446,6 +450,7 @@ gpus:
     firmware: {vbios: 96.00.74.00.01, gsp: 565.57.01, inforom: G520.0200.00.05}
     pci: ["0000:18:00.0", "0000:2a:00.0", "0000:9a:00.0", "0000:ab:00.0"]
     link: {generation: 5, width: 16}
+    nvlinks: 18
 )";
 
 constexpr std::string_view kMi300x = R"(name: truth-mi300x
