@@ -104,12 +104,12 @@ def offered(node, vendor):
 
 
 def wait_for_fleet():
-    """Three admitted nodes, one in quarantine, and the kubelets offer what that means."""
+    """Three admitted nodes, one with a device in quarantine, and the kubelets offer what that means."""
     want = {node: "Quarantined" if "fault" in machine else "Admitted" for node, machine in MACHINES.items()}
     wait_for("the fleet is proven", lambda: {n: phase(n) for n in MACHINES} == want, 120)
     for node, machine in MACHINES.items():
         vendor = machine.split("-")[0]
-        want_devices = 0 if "fault" in machine else 8
+        want_devices = 7 if "fault" in machine else 8
         wait_for(f"{node} offers {want_devices}", lambda n=node, v=vendor, w=want_devices: offered(n, v) == w)
 
 
