@@ -314,6 +314,34 @@ TEST_F(AgentTest, NewBootWhileTheOperatorIsAwayShutsEveryDevice) {
   EXPECT_TRUE(kubelet_.WaitForHealth(kResource, kAllShut));
 }
 
+TEST_F(AgentTest, DriverChangeAndRebootWhileTheOperatorIsAwayOpenNothingNotEvenForAMoment) {
+  OpenAll();
+  StartAgent();
+  ASSERT_TRUE(kubelet_.WaitForHealth(kResource, kAllOpen));
+  OperatorGoesAway();
+  agent_.reset();
+  kubelet_.Restart();
+  Change([](Inventory& now) {
+    now.boot_id = Reading<std::string>::Of("boot-2");
+    for (auto& device : now.devices) device.driver = Reading<std::string>::Of("6.99");
+  });
+  StartAgent();
+  ASSERT_TRUE(kubelet_.WaitForHealth(kResource, kAllShut));
+  EXPECT_EQ(kubelet_.resource(kResource).lists, 1);  // the kubelet was never told anything else
+}
+
+TEST_F(AgentTest, ExchangedDeviceIsShutThoughTheFingerprintIsTheSame) {
+  OpenAll();
+  StartAgent();
+  ASSERT_TRUE(kubelet_.WaitForHealth(kResource, kAllOpen));
+  OperatorGoesAway();
+  const std::string before = Fingerprint(machine_->Read(), Vendor::kAmd);
+  Change([](Inventory& now) { now.devices[1].id = DeviceId{"GPU-00000000000000a9"}; });
+  EXPECT_EQ(Fingerprint(machine_->Read(), Vendor::kAmd), before);
+  EXPECT_TRUE(kubelet_.WaitForHealth(
+      kResource, {{kFirst, "Healthy"}, {"GPU-00000000000000a9", "Unhealthy"}}));
+}
+
 TEST_F(AgentTest, CorruptStateIsReportedAndOpensNothing) {
   OpenAll();
   StartAgent();
