@@ -10,7 +10,7 @@
 namespace bimetal::core::admission {
 namespace {
 
-constexpr int kHistories = 120, kSteps = 60, kEvents = 24, kKinds = 16;
+constexpr int kHistories = 80, kSteps = 60, kEvents = 24, kKinds = 16;
 
 // A node with a life of its own: reboots, driver changes, faults, jobs, silent agents, lost pods,
 // late and wrong results, breakers, restarts of the operator. It keeps the truth beside what Decide
