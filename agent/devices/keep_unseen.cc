@@ -43,8 +43,8 @@ void FillGaps(const Device& before, Device& now) {
   if (now.device_nodes.size() < before.device_nodes.size()) now.device_nodes = before.device_nodes;
 }
 
-// What is kept for a device that a complete look showed: fields that say what it is. How it fares (health,
-// error counts) is never an older look's.
+// What is kept for a device that a complete look showed: fields that say what it is. How it fares
+// (health, error counts) is never an older look's.
 bool SaysWhatItIs(std::string_view field) {
   constexpr std::array<std::string_view, 6> kFares = {"healthy",      "uncorrected_errors",
                                                       "retired_rows", "rows_pending",

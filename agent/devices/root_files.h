@@ -25,7 +25,7 @@ class RootFiles {
   // readable, not a regular file, longer than `limit` bytes, or not text.
   Reading<std::string> Text(std::string_view path, std::size_t limit = 64 * 1024) const;
 
-  // The file's bytes as they are. Unknown: no such file, or empty. Error: as for Text, but for text.
+  // The file's bytes as they are. Unknown and error as for Text, but that bytes need not be text.
   Reading<std::string> Bytes(std::string_view path, std::size_t limit = 64 * 1024) const;
 
   // A kernel log: /dev/kmsg itself, read to its present end without waiting, or a regular file in

@@ -56,7 +56,7 @@ struct Device {
   Reading<std::int64_t> link_width;
   Reading<std::int64_t> link_width_max;
   Reading<std::int64_t> numa_node;
-  Reading<std::string> cpus;                 // near the device, as the kernel lists them: 0-31,64-95
+  Reading<std::string> cpus;                 // near the device, in the kernel's form: 0-31,64-95
   Reading<std::vector<DeviceLink>> links;    // sorted; known and empty: it has none
   Reading<std::int64_t> uncorrected_errors;  // since the driver was loaded
   // Memory rows or pages taken out of use for good; that wait for a reset; that could not be.
@@ -76,7 +76,8 @@ enum class Severity { kInfo, kWarning, kError };
 std::string_view SeverityName(Severity severity);
 
 // What follows from a finding for its device, or for all of its vendor's devices where it names
-// none. kRevalidate: it must pass again, when it is idle. kCordon: no new work until it passed again.
+// none. kRevalidate: it must pass again, when it is idle. kCordon: no new work until it passed
+// again.
 enum class Effect { kNone, kRevalidate, kCordon };
 
 // "None", "Revalidate", "Cordon": as the API writes them.

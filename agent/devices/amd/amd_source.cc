@@ -377,7 +377,7 @@ class AmdReader {
   }
 
   // Links between whole GPUs, as the KFD node of each GPU (in a partition mode: of its first
-  // partition) tells them; partitions of one GPU share its links, and links inside one GPU are none.
+  // partition) tells them; partitions of one GPU share its links, and links inside it are none.
   void AddLinks() {
     std::map<std::string, Reading<std::vector<DeviceLink>>> of_gpu;
     for (const KfdGpu& gpu : kfd_.gpus) {
@@ -453,10 +453,7 @@ class AmdReader {
       Add("KfdNodeUnreadable", Severity::kWarning, "", all,
           "the agent must see all devices: run it privileged or without a device cgroup");
     }
-    if (kfd_.changed) {
-      Add("TopologyChanged", Severity::kWarning, "", "the kfd topology changed during two reads",
-          "wait: it is read again; look for GPU resets in the kernel log where it stays");
-    }
+    if (auto changed = TopologyFinding(kfd_)) report_.findings.push_back(std::move(*changed));
   }
 
   void CheckCounts() {

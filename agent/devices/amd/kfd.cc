@@ -69,10 +69,9 @@ void ReadNode(const RootFiles& files, const std::string& name, KfdTopology& out)
   out.gpus.push_back(std::move(gpu));
 }
 
-KfdTopology ReadOnce(const RootFiles& files) {
+KfdTopology ReadOnce(const RootFiles& files, const KfdGeneration& generation) {
   KfdTopology out;
-  const std::string generation = std::string(kTopology) + "/generation_id";
-  const auto before = files.Text(generation);
+  const auto before = generation();
   const auto nodes = files.List(std::string(kTopology) + "/nodes");
   if (!nodes.known()) {
     out.why = nodes.why;
@@ -82,7 +81,7 @@ KfdTopology ReadOnce(const RootFiles& files) {
   for (const std::string& name : nodes.value) ReadNode(files, name, out);
   std::sort(out.gpus.begin(), out.gpus.end(),
             [](const KfdGpu& a, const KfdGpu& b) { return a.node < b.node; });
-  out.changed = files.Text(generation) != before;
+  out.changed = generation() != before;
   return out;
 }
 
@@ -137,8 +136,24 @@ Reading<std::vector<KfdLink>> ReadKfdLinks(const RootFiles& files, int node) {
 }
 
 KfdTopology ReadKfd(const RootFiles& files) {
-  KfdTopology topology = ReadOnce(files);
-  return topology.changed ? ReadOnce(files) : topology;
+  return ReadKfd(files,
+                 [&] { return files.Text(std::string(kTopology) + "/generation_id"); });
+}
+
+KfdTopology ReadKfd(const RootFiles& files, const KfdGeneration& generation) {
+  KfdTopology topology = ReadOnce(files, generation);
+  return topology.changed ? ReadOnce(files, generation) : topology;
+}
+
+std::optional<Finding> TopologyFinding(const KfdTopology& topology) {
+  if (!topology.changed) return std::nullopt;
+  return Finding{
+      "TopologyChanged",
+      Severity::kWarning,
+      "",
+      "the kfd topology changed during two reads",
+      "wait: it is read again; look for GPU resets in the kernel log where it stays",
+      ""};
 }
 
 std::string GfxTarget(std::uint64_t version) {

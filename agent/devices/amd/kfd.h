@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "agent/devices/root_files.h"
+#include "agent/devices/source.h"
 
 namespace bimetal::agent {
 
@@ -52,8 +54,14 @@ struct KfdLink {
 // look like all.
 Reading<std::vector<KfdLink>> ReadKfdLinks(const RootFiles& files, int node);
 
-// Reads the topology; again, once, where it changed meanwhile.
+// Reads the topology; again, once, where it changed meanwhile. `generation` gives the number that
+// the kernel raises with every change; by default its file.
+using KfdGeneration = std::function<Reading<std::string>()>;
 KfdTopology ReadKfd(const RootFiles& files);
+KfdTopology ReadKfd(const RootFiles& files, const KfdGeneration& generation);
+
+// The finding TopologyChanged where the topology changed during two reads in a row.
+std::optional<Finding> TopologyFinding(const KfdTopology& topology);
 
 // gfx_target_version as the compiler's target: 90402 is gfx942, 90010 gfx90a. Empty for 0.
 std::string GfxTarget(std::uint64_t version);

@@ -128,11 +128,13 @@ class NvidiaReader {
   void ReadFacts(const nvml::Api& api) {
     std::array<char, 256> text{};
     const auto size = static_cast<unsigned>(text.size() - 1);
-    if (api.driver_version != nullptr && api.driver_version(text.data(), size) == 0) {
+    if (api.driver_version != nullptr && api.driver_version(text.data(), size) == 0 &&
+        text[0] != '\0') {
       report_.facts["driver"] = Reading<std::string>::Of(text.data());
     }
     text.fill('\0');
-    if (api.nvml_version != nullptr && api.nvml_version(text.data(), size) == 0) {
+    if (api.nvml_version != nullptr && api.nvml_version(text.data(), size) == 0 &&
+        text[0] != '\0') {
       report_.facts["library"] = Reading<std::string>::Of(text.data());
     }
     int cuda = 0;
@@ -281,7 +283,7 @@ class NvidiaReader {
     }
   }
 
-  // Bundles each GPU's NVLinks by what is at their other ends: a GPU of this node, or else a switch.
+  // Bundles each GPU's NVLinks by what is at their other ends: a GPU of this node, else a switch.
   void AddLinks() {
     for (const auto& [id, ends] : nvlinks_) {
       std::map<std::string, DeviceLink> bundles;

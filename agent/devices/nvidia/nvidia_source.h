@@ -15,7 +15,8 @@ struct NvidiaSourceOptions {
 
 // Reads NVIDIA devices from /proc/driver/nvidia, the PCI bus and NVML, the last opened at run time.
 // Facts: "driver", "flavor", "runtime" (highest CUDA version), "library" (NVML version), "toolkit".
-// Steps: "proc" and "pci" (kernel files), "vendor" (opening the library and asking it for the count), "gpu <index>".
+// Steps: "proc" and "pci" (kernel files), "vendor" (opening the library and asking it for the
+// count), "gpu <index>".
 std::unique_ptr<DeviceSource> MakeNvidiaSource(NvidiaSourceOptions options);
 
 }  // namespace bimetal::agent

@@ -7,8 +7,8 @@
 //   system <key> <value>          driver, nvml, cuda, count, init (a return code), hang (init)
 //   device <index> <key> <value>  name, uuid, serial, ...; state lost|reset|hang
 //   mig <index> <n> <key> <value> an instance of device <index>
-// Keys with more than one word: "clock <type>", "nvlink <n>" with the value "<up> <PCI address at the
-// other end>", "retired <cause>". "processes" holds "<pid>:<bytes>" words, or "none".
+// Keys with more than one word: "clock <type>", "nvlink <n>" with the value "<up> <PCI address at
+// the other end>", "retired <cause>". "processes" holds "<pid>:<bytes>" words, or "none".
 // A value "!<code>" makes the query answer that return code; a key that is not there answers
 // "not supported" (3). "na" for memory is the library's own "not available", all ones.
 

@@ -1,6 +1,6 @@
-// Printouts of nvidia-smi of real machines, turned into answers of the library and read by the agent,
-// against golden/*.json, derived from the same printouts by hand. No trace of the library's own calls is
-// public: what nvidia-smi prints is what the library told it.
+// Printouts of nvidia-smi of real machines, turned into answers of the library and read by the
+// agent, against golden/*.json, derived from the same printouts by hand. No trace of the library's
+// own calls is public: what nvidia-smi prints is what the library told it.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,8 +57,10 @@ TEST_P(RecordedSmiTest, ReadsWhatThePrintoutSays) {
   // The simulated library beside the answers is all that this machine has.
   fs::create_directories(tree().Path("usr/lib/x86_64-linux-gnu"));
   fs::copy_file(BIMETAL_NVML, tree().Path("usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1"));
-  tree().Write("machine/nvml.txt",
-               NvmlTextOf(ParseSmiText(text.str()), ParseSmiExtras(text.str())));
+  SmiExtras extras = ParseSmiExtras(text.str());
+  const bool is_xml = golden.at("root").get<std::string>().ends_with(".xml");
+  const SmiText smi = is_xml ? ParseSmiXml(text.str(), extras) : ParseSmiText(text.str());
+  tree().Write("machine/nvml.txt", NvmlTextOf(smi, extras));
   const auto inventory = Inventory();
   Json facts = Json::object();
   for (const auto& [fact, reading] : inventory.facts.at(agent::Vendor::kNvidia)) {

@@ -67,8 +67,8 @@ void AddErrors(Answers& answers) {
   long corrected = 0;
   bool any = false;
   for (const std::string kind : {"SRAM", "DRAM"}) {
-    for (const std::string name : {" Uncorrectable", " Uncorrectable Parity",
-                                   " Uncorrectable SEC-DED", " Correctable"}) {
+    for (const std::string name :
+         {" Uncorrectable", " Uncorrectable Parity", " Uncorrectable SEC-DED", " Correctable"}) {
       const std::string value = answers.Value("ECC Errors/Volatile/" + kind + name);
       if (value.empty()) continue;
       any = true;
@@ -108,6 +108,7 @@ void AddRows(Answers& answers) {
   }
   answers.Text("retired 0", "Retired Pages/Single Bit ECC");
   answers.Text("retired 1", "Retired Pages/Double Bit ECC");
+  answers.Put("retired_pending", answers.Flag("Retired Pages/Pending", "Yes"));
 }
 
 std::string OfGpu(const SmiGpu& gpu, std::size_t index, int nvlinks) {
@@ -235,7 +236,10 @@ SmiExtras ParseSmiExtras(std::string_view text) {
 }
 
 std::string NvmlTextOf(const SmiText& smi, const SmiExtras& extras) {
-  std::string out = "system driver " + smi.driver + "\nsystem nvml 13." + smi.driver + "\n";
+  std::string out;
+  if (!smi.driver.empty()) {
+    out += "system driver " + smi.driver + "\nsystem nvml 13." + smi.driver + "\n";
+  }
   int major = 0;
   int minor = 0;
   std::sscanf(smi.cuda.c_str(), "%d.%d", &major, &minor);
@@ -247,8 +251,9 @@ std::string NvmlTextOf(const SmiText& smi, const SmiExtras& extras) {
     for (std::size_t n = 0; n < instances.size() && n < extras.instance_uuids.size(); ++n) {
       Answers answers(instances[n], "mig " + std::to_string(i) + " " + std::to_string(n) + " ");
       answers.Put("uuid", extras.instance_uuids[n]);
-      answers.Put("name",
-                  smi.gpus[i].values.at("Product Name") + " MIG " + extras.instance_profiles[n]);
+      const std::string& profile = extras.instance_profiles[n];
+      answers.Put("name", smi.gpus[i].values.at("Product Name") +
+                              (profile.empty() ? "" : " MIG " + profile));
       answers.Number("multiprocessors", "MIG Device/Device Attributes/Shared/Multiprocessor count");
       answers.Number("memory", "MIG Device/Shared FB Memory Usage/Total", kMiB);
       answers.Number("memory", "MIG Device/FB Memory Usage/Total", kMiB);

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
-#include <thread>
+#include <string>
+#include <vector>
 
 #include "agent/devices/amd/kfd.h"
 #include "tests/unit/agent/devices/test_tree.h"
@@ -316,29 +316,53 @@ TEST(AmdSourceTest, OneSickFileNeverSpoilsTheOtherDevice) {
 }
 
 // The kernel raises generation_id with every change of the topology.
-TEST(AmdSourceTest, SaysThatTheTopologyChangesAllTheTime) {
+TEST(ReadKfdTest, ReadsAgainOnceWhereTheTopologyChangesMeanwhile) {
   TestTree tree;
   AddCpuNode(tree);
   AddKfdNode(tree, 1, 1, 0, 128);
-  const std::string generation = "sys/class/kfd/kfd/topology/generation_id";
-  tree.Write(generation, "0\n");
-  std::atomic<bool> stop = false;
-  std::thread kernel([&] {
-    for (int i = 0; !stop; ++i) {
-      tree.Write("next", std::to_string(i) + "\n");
-      std::filesystem::rename(tree.Path("next"), tree.Path(generation));
-    }
+  const RootFiles files(tree.root());
+  int asked = 0;
+  const auto once = ReadKfd(files, [&] {
+    // It grows during the first read and is still during the second one, which sees a node more.
+    if (++asked == 2) AddKfdNode(tree, 2, 2, 0, 136);
+    return Reading<std::string>::Of(asked < 2 ? "1" : "2");
   });
-  bool said = false;
-  for (int i = 0; i < 20'000 && !said; ++i) {
-    const auto report = ReadAmd(tree.root());
-    EXPECT_EQ(report.devices.size(), 1u);
-    said = FindCode(report.findings, "TopologyChanged") != nullptr;
-  }
-  stop = true;
-  kernel.join();
-  EXPECT_TRUE(said);
+  EXPECT_EQ(asked, 4);
+  EXPECT_EQ(once.gpus.size(), 2u);
+  EXPECT_FALSE(once.changed);
+  EXPECT_FALSE(TopologyFinding(once).has_value());
+}
+
+TEST(ReadKfdTest, SaysThatTheTopologyChangesAllTheTime) {
+  TestTree tree;
+  AddCpuNode(tree);
+  AddKfdNode(tree, 1, 1, 0, 128);
+  int asked = 0;
+  const auto always = ReadKfd(RootFiles(tree.root()),
+                              [&] { return Reading<std::string>::Of(std::to_string(++asked)); });
+  EXPECT_EQ(asked, 4) << "twice and no more";
+  EXPECT_EQ(always.gpus.size(), 1u);
+  EXPECT_TRUE(always.changed);
+  EXPECT_EQ(TopologyFinding(always)->code, "TopologyChanged");
+}
+
+TEST(ReadKfdTest, ReadsOnceWhereTheGenerationStays) {
+  TestTree tree;
+  AddCpuNode(tree);
+  AddKfdNode(tree, 1, 1, 0, 128);
+  tree.Write("sys/class/kfd/kfd/topology/generation_id", "7\n");
+  EXPECT_FALSE(ReadKfd(RootFiles(tree.root())).changed);
   EXPECT_EQ(FindCode(ReadAmd(tree.root()).findings, "TopologyChanged"), nullptr);
+}
+
+TEST(AmdSourceTest, DropsASecondDeviceWithTheSameRenderNode) {
+  TestTree tree;
+  AddCpuNode(tree);
+  AddKfdNode(tree, 1, 1, 0, 128);
+  AddKfdNode(tree, 2, 2, 0, 128);
+  const auto report = ReadAmd(tree.root());
+  EXPECT_EQ(report.devices.size(), 1u);
+  EXPECT_NE(FindCode(report.findings, "DuplicateDevice"), nullptr);
 }
 
 std::string Card(int bus) { return "sys/bus/pci/devices/" + Address(bus) + "/"; }
@@ -379,7 +403,7 @@ TEST(AmdSourceTest, ALinkThatCannotBeReadLeavesTheLinksOfItsGpuAnError) {
   EXPECT_TRUE(devices[0].healthy.value);
 }
 
-// SYNTHETIC, after the formats of the kernel's documentation: no recording of a ras folder is public.
+// SYNTHETIC, after the formats of the kernel's documentation: no ras folder is recorded in public.
 TEST(AmdSourceTest, ReadsBadPagesAndCorrectedErrors) {
   TestTree tree;
   AddSpxMachine(tree, 2);
@@ -471,16 +495,6 @@ TEST(AmdSourceTest, AKfdTreeThatHungLeavesTheCards) {
   const auto no_tree = MakeAmdSource(tree.root())->Read(other);
   ASSERT_EQ(no_tree.devices.size(), 2u);
   EXPECT_EQ(no_tree.devices[0].id.value, "GPU-fa5e000000000001");
-}
-
-TEST(AmdSourceTest, DropsASecondDeviceWithTheSameRenderNode) {
-  TestTree tree;
-  AddCpuNode(tree);
-  AddKfdNode(tree, 1, 1, 0, 128);
-  AddKfdNode(tree, 2, 2, 0, 128);
-  const auto report = ReadAmd(tree.root());
-  EXPECT_EQ(report.devices.size(), 1u);
-  EXPECT_NE(FindCode(report.findings, "DuplicateDevice"), nullptr);
 }
 
 TEST(AmdSourceTest, FindsNothingOnAMachineWithoutAmd) {

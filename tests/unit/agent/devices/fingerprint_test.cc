@@ -130,7 +130,7 @@ TEST(FingerprintTest, ChangesWithEveryPartThatAPassDependsOn) {
       {"flavour", [](Inventory& i) { i.facts[Vendor::kAmd]["flavor"] = Text::Of("in-tree"); }},
       {"runtime", [](Inventory& i) { i.facts[Vendor::kAmd]["runtime"] = Text::Of("7.0"); }},
       {"VBIOS", [](Inventory& i) { i.devices[0].firmware.value["vbios"] = "114"; }},
-      {"VBIOS of the other one", [](Inventory& i) { i.devices[1].firmware.value["vbios"] = "115"; }},
+      {"the other's VBIOS", [](Inventory& i) { i.devices[1].firmware.value["vbios"] = "115"; }},
       {"a firmware block", [](Inventory& i) { i.devices[0].firmware.value["mec"] = "8"; }},
       {"a firmware block more", [](Inventory& i) { i.devices[0].firmware.value["smc"] = "1"; }},
       {"a firmware block less", [](Inventory& i) { i.devices[0].firmware.value.erase("mec"); }},

@@ -1,5 +1,6 @@
-// Versions 1.3, 2.1 and 3.0 are tested on recordings, in golden_test.cc. Everything here is SYNTHETIC:
-// bytes put at the offsets of the kernel's structures, as no recording of those versions is public.
+// Versions 1.3, 2.1 and 3.0 are tested on recordings, in golden_test.cc. Everything here is
+// SYNTHETIC: bytes put at the offsets of the kernel's structures, as no recording of the other
+// versions is public.
 #include "agent/devices/amd/gpu_metrics.h"
 
 #include <gmock/gmock.h>
@@ -117,8 +118,8 @@ TEST(GpuMetricsTest, TakesTheHighestOfSeveralClocks) {
 
 TEST(GpuMetricsTest, CountsThrottlingAndLinksOfTheMi300Versions) {
   std::string bytes = Blank(3872, 1, 8);
-  for (int i = 0; i < 5; ++i) Put(bytes, 44 + 4 * static_cast<std::size_t>(i), 4, 10u + static_cast<unsigned>(i));
-  for (int i = 0; i < 7; ++i) Put(bytes, 264 + 2 * static_cast<std::size_t>(i), 2, i == 3 ? 0 : 1);
+  for (std::size_t i = 0; i < 5; ++i) Put(bytes, 44 + 4 * i, 4, 10 + i);
+  for (std::size_t i = 0; i < 7; ++i) Put(bytes, 264 + 2 * i, 2, i == 3 ? 0 : 1);
   Put(bytes, 264 + 14, 2, 2);  // not available
   Put(bytes, 338, 2, 8);
   const auto parsed = ParseGpuMetrics(bytes);
@@ -140,7 +141,8 @@ TEST(GpuMetricsTest, CountsThrottlingAndLinksOfTheMi300Versions) {
 class Attributes {
  public:
   Attributes& Add(unsigned id, unsigned type, std::vector<std::uint64_t> values) {
-    const std::uint64_t code = (std::uint64_t{type} << 20) | (std::uint64_t{id} << 10) | values.size();
+    const std::uint64_t code =
+        (std::uint64_t{type} << 20) | (std::uint64_t{id} << 10) | values.size();
     Append(8, code);
     for (const std::uint64_t value : values) Append(std::size_t{1} << (type / 2), value);
     ++count_;

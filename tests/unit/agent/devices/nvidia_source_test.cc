@@ -91,7 +91,8 @@ TEST(NvidiaSourceTest, TellsTheModulesFlavour) {
   AddProcGpu(tree, "0000:62:00.0", "GPU-a");
   const std::string version = "proc/driver/nvidia/version";
   EXPECT_FALSE(ReadNvidia(tree.root()).facts.at("flavor").known());
-  tree.Write(version, "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release\n");
+  tree.Write(version,
+             "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release\n");
   EXPECT_EQ(ReadNvidia(tree.root()).facts.at("flavor").value, "open");
   tree.Write(version, "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19\n");
   EXPECT_EQ(ReadNvidia(tree.root()).facts.at("flavor").value, "proprietary");

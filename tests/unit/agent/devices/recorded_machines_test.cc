@@ -1,16 +1,18 @@
 // Every recording of a real machine that is a tree of sysfs or /proc is read as the agent reads a
-// machine. The others under fixtures/ (rocm-smi JSON, amdgpu_top JSON, RCCL XML, nvidia-smi text
-// and XML, lspci, kernel checkpoints) are printouts of tools: no input of the agent, hence not
-// here.
+// machine; golden_test.cc holds all of them to values in full. nvidia-smi's text and XML are read
+// in tests/unit/machines, as answers of the library. The others under fixtures/ (rocm-smi JSON,
+// amdgpu_top JSON, RCCL XML, kernel checkpoints) are printouts of tools: no input of the agent.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "agent/devices/fingerprint.h"
+#include "agent/devices/pci.h"
 #include "tests/unit/agent/devices/test_tree.h"
 
 namespace bimetal::agent {
@@ -216,6 +218,40 @@ TEST_F(RecordedMachineTest, NvidiaModuleFiles) {
   const auto power9 = ReadTree(base + "power9-v100x6");
   ASSERT_EQ(power9.devices.size(), 6u);
   EXPECT_EQ(power9.devices[0].id.value, "PCI-0004:05:00.0");
+}
+
+// The PCI bus of a machine as `lspci -nn` prints it, as folders of sysfs.
+void AddBus(const std::string& file, TestTree& tree) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    const auto space = line.find(' ');
+    const auto id = line.rfind(" [", line.rfind("]"));
+    const auto kind = line.find(" [");
+    if (space == std::string::npos || id == std::string::npos) continue;
+    std::string address = line.substr(0, space);
+    if (address.size() == 7) address = "0000:" + address;
+    const std::string folder = "sys/bus/pci/devices/" + address + "/";
+    tree.Write(folder + "class", "0x" + line.substr(kind + 2, 4) + "00\n");
+    tree.Write(folder + "vendor", "0x" + line.substr(id + 2, 4) + "\n");
+    tree.Write(folder + "device", "0x" + line.substr(id + 7, 4) + "\n");
+  }
+}
+
+// Of a bus full of bridges, network cards and NVSwitches (also of NVIDIA), GPUs alone are taken.
+TEST_F(RecordedMachineTest, GpusAloneAreTakenFromARecordedBus) {
+  AddBus(Fixtures() + "nvidia/lspci/lspci-nn-a100.txt", tree_);
+  const auto gpus = ReadPciGpus(RootFiles(tree_.root()), 0x10de).gpus;
+  ASSERT_EQ(gpus.size(), 8u);
+  EXPECT_EQ(gpus.front().address, "0001:00:00.0");
+  EXPECT_EQ(gpus.back().address, "000e:00:00.0");
+  for (const PciGpu& gpu : gpus) EXPECT_EQ(gpu.device, 0x20b2u);
+  TestTree one;
+  AddBus(Fixtures() + "nvidia/lspci/lspci-nn-a10.txt", one);
+  const auto a10 = ReadPciGpus(RootFiles(one.root()), 0x10de).gpus;
+  ASSERT_EQ(a10.size(), 1u);
+  EXPECT_EQ(a10[0].address, "0000:06:00.0");
+  EXPECT_EQ(a10[0].device, 0x2236u);
+  EXPECT_TRUE(ReadPciGpus(RootFiles(one.root()), 0x1002).gpus.empty());
 }
 
 // Whatever else is in the folder: every tree can be read, and twice alike.

@@ -17,7 +17,8 @@ SourceReport OddReport() {
   device.numa_node = Reading<std::int64_t>::Of(-7);
   device.healthy = Reading<bool>::Of(false, "lost");
   device.ecc = Reading<std::string>::Failed("");
-  device.links = Reading<std::vector<DeviceLink>>::Of({{"xgmi", "GPU=2;", 7, 6}, {"pcie", "", 0, -1}});
+  device.links =
+      Reading<std::vector<DeviceLink>>::Of({{"xgmi", "GPU=2;", 7, 6}, {"pcie", "", 0, -1}});
   device.device_nodes = {"/dev/dri/renderD128", "/dev/kfd"};
   SourceReport report;
   report.simulated = true;
