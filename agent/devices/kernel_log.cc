@@ -284,6 +284,32 @@ Finding FindingOf(const KernelEvent& event, const std::string& subject) {
   return finding;
 }
 
+// A line of the kernel's own buffer without its "<4>".
+std::string_view WithoutLevel(std::string_view line) {
+  if (!line.starts_with('<')) return line;
+  const auto close = line.find('>');
+  return close <= 4 && IsDigits(line.substr(1, close - 1)) ? line.substr(close + 1) : line;
+}
+
+// "[   12.345678] " at the start of a line; else empty.
+std::string_view StampOf(std::string_view line) {
+  if (SecondsOf(line) < 0 || !line.starts_with('[')) return {};
+  return line.substr(0, line.find(']') + 1);
+}
+
+// A record whose line breaks were escaped, as one line.
+std::string Unescaped(std::string_view raw) {
+  constexpr std::pair<std::string_view, std::string_view> kEscapes[] = {
+      {"#012NVRM:", ""}, {"\\x0aNVRM:", ""}, {"#012", " "}, {"\\x0a", " "}};
+  std::string line(raw);
+  for (const auto& [escaped, plain] : kEscapes) {
+    for (auto at = line.find(escaped); at != std::string::npos; at = line.find(escaped, at)) {
+      line.replace(at, escaped.size(), plain);
+    }
+  }
+  return line;
+}
+
 bool IsFact(const std::string& code) {
   return code.empty() || (code.front() >= 'a' && code.front() <= 'z');
 }
@@ -318,6 +344,7 @@ std::vector<KernelLineRule> ParseKernelLineRules(std::string_view csv) {
 }
 
 std::optional<KernelEvent> ParseKernelLine(std::string_view line) {
+  line = WithoutLevel(line);
   const std::string_view text = Message(line);
   auto event = ParseXid(text);
   if (!event) event = ParseByTable(text);
@@ -329,20 +356,18 @@ std::optional<KernelEvent> ParseKernelLine(std::string_view line) {
 
 std::vector<std::string> KernelRecords(std::string_view log) {
   std::vector<std::string> records;
-  for (const std::string_view raw : Lines(log)) {
-    std::string line(raw);
-    constexpr std::pair<std::string_view, std::string_view> kEscapes[] = {
-        {"#012NVRM:", ""}, {"\\x0aNVRM:", ""}, {"#012", " "}, {"\\x0a", " "}};
-    for (const auto& [escaped, plain] : kEscapes) {
-      for (auto at = line.find(escaped); at != std::string::npos; at = line.find(escaped, at)) {
-        line.replace(at, escaped.size(), plain);
-      }
-    }
-    // Of a message over several lines only the first has the log's prefix.
-    const std::string_view text = Trim(line);
+  for (std::string_view raw : Lines(log)) {
+    raw = WithoutLevel(raw);
+    std::string line = Unescaped(raw);
+    // Of a message over several lines only the first has the log's prefix, or all have the same.
+    std::string_view text = Trim(line);
+    const std::string_view stamp = StampOf(text);
+    const bool same = !stamp.empty() && !records.empty() && records.back().starts_with(stamp);
+    if (same) text = Trim(text.substr(stamp.size()));
     const bool goes_on = text.starts_with(kNvidiaWord) && !text.starts_with(kXidWord) &&
                          !records.empty() && records.back().size() < kMaxRecord &&
                          records.back().find(kNvidiaWord) != std::string::npos &&
+                         records.back().find(kXidWord) == std::string::npos &&
                          !std::string_view(records.back()).starts_with(kNvidiaWord);
     if (goes_on) {
       records.back() += " " + std::string(Trim(text.substr(kNvidiaWord.size())));

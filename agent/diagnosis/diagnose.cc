@@ -9,6 +9,7 @@
 #include "agent/devices/kernel_log.h"
 #include "agent/diagnosis/collect.h"
 #include "agent/diagnosis/engine.h"
+#include "agent/diagnosis/kernel_ring.h"
 #include "agent/diagnosis/rules.h"
 
 namespace bimetal::agent {
@@ -140,6 +141,7 @@ Look MakeLook(const std::string& root, const Inventory& inventory, const Diagnos
   look.pci[Vendor::kNvidia] = ReadPciGpus(look.files, kNvidiaVendor);
   look.pci[Vendor::kAmd] = ReadPciGpus(look.files, kAmdVendor);
   look.log = look.files.KernelLog("dev/kmsg", kMaxLog);
+  if (!look.log.known() && IsThisMachine(look.files)) look.log = ReadKernelRing(kMaxLog);
   return look;
 }
 

@@ -25,8 +25,9 @@ std::string Line(const std::string& text) {
 
 TEST(KernelLogTest, ReadsAnXidInEveryKnownForm) {
   const std::string xid = "NVRM: Xid (PCI:0000:CB:00): 79, pid='<unknown>', GPU has fallen off";
-  for (const std::string prefix : {"", "[Fri Aug 30 11:11:22 2024] ", "[171167.6] ", "kernel: ",
-                                   "2024-08-18T01:19:31+00:00 host kernel: ", "4,77,5000,-;"}) {
+  for (const std::string prefix :
+       {"", "[Fri Aug 30 11:11:22 2024] ", "[171167.6] ",
+        "kernel: ", "2024-08-18T01:19:31+00:00 host kernel: ", "4,77,5000,-;", "<4>[   12.5] "}) {
     EXPECT_EQ(Line(prefix + xid), "0000:cb:00.0 79") << prefix;
   }
   EXPECT_EQ(Line("NVRM: Xid (0000:03:00): 8, Channel 0000001e"), "0000:03:00.0 8");
@@ -282,6 +283,11 @@ TEST(KernelLogTest, JoinsWhatTheDriverWroteAsOne) {
             (std::vector<std::string>{"[1.0] NVRM: a b c", "[2.0] NVRM: d"}));
   EXPECT_EQ(KernelRecords("NVRM: a#012NVRM: b\n4,1,0,-;NVRM: c\\x0aNVRM: d\n"),
             (std::vector<std::string>{"NVRM: a b", "4,1,0,-;NVRM: c d"}));
+  // The kernel's own buffer puts level and stamp before every line.
+  EXPECT_EQ(KernelRecords("<4>[ 1.5] NVRM: a\n<4>[ 1.5] NVRM: b\n<4>[ 1.6] NVRM: c\n"),
+            (std::vector<std::string>{"[ 1.5] NVRM: a b", "[ 1.6] NVRM: c"}));
+  EXPECT_EQ(KernelRecords("[ 1.5] NVRM: Xid (PCI:0000:01:00): 79, x\n[ 1.5] NVRM: y\n").size(), 2u);
+  EXPECT_EQ(KernelRecords("[ 1.5] NVRM: y\n[ 1.5] NVRM: Xid (PCI:0000:01:00): 79, x\n").size(), 2u);
   // Bare lines are messages of their own; an Xid always is one; a record's fields are none.
   EXPECT_EQ(KernelRecords("NVRM: a\nNVRM: b\n").size(), 2u);
   EXPECT_EQ(KernelRecords("[1.0] NVRM: a\nNVRM: Xid (PCI:0000:10:1c): 63, x\n").size(), 2u);

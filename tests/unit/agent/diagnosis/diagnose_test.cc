@@ -108,6 +108,21 @@ TEST(DiagnoseTest, WhatIsBlindIsSaid) {
   EXPECT_EQ(WhyBlind(tree.root()), "");
 }
 
+// Only the running kernel's own machine may be asked by system call: a recording, a disk and a
+// simulated machine have another kernel's log, or none.
+TEST(DiagnoseTest, AsksTheRunningKernelForItsOwnMachineOnly) {
+  const std::string blind = "/dev/kmsg: the kernel log";
+  TestTree tree;
+  WriteAmd(tree);
+  tree.Remove("dev/kmsg");
+  EXPECT_THAT(DiagnoseTree(tree).not_seen, testing::Contains(blind));
+  tree.Write("proc/sys/kernel/random/boot_id",
+             RootFiles("/").Text("proc/sys/kernel/random/boot_id").value + "\n");
+  const Diagnosis found = DiagnoseTree(tree);
+  EXPECT_THAT(found.not_seen,
+              Not(testing::Contains(blind)));  // it was asked, and answered or refused
+}
+
 TEST(DiagnoseTest, SaysThatTheKernelLogCannotBeRead) {
   TestTree tree;
   WriteAmd(tree);
