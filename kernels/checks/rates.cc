@@ -1,7 +1,9 @@
 #include "kernels/checks/rates.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <mutex>
 #include <string>
 
 #include "kernels/checks/modules.h"
@@ -136,6 +138,12 @@ RateTally VerifyHost(std::span<const std::byte> bytes, std::uint64_t seed) {
   return tally;
 }
 
+// Devices may share their way to the host (a PCIe switch, a socket), and owe what their own link
+// can do: they are measured in turn. One that hangs in its turn holds the others up no longer than
+// this.
+std::timed_mutex host_path;
+constexpr std::chrono::seconds kLongestTurn{5};
+
 Outcome<CheckResult> RunCopy(Device& device, const CheckRequest& request, bool up) {
   KERNELS_TRY_ASSIGN(const std::uint64_t bytes, RateBytes(device, request, kPinnedBytes, 2));
   KERNELS_TRY_ASSIGN(const DeviceBuffer buffer, DeviceBuffer::Make(device, bytes));
@@ -149,10 +157,13 @@ Outcome<CheckResult> RunCopy(Device& device, const CheckRequest& request, bool u
     return up ? device.QueueUpload(buffer.get(), pinned.get(), bytes)
               : device.QueueDownload(pinned.get(), buffer.get(), bytes);
   };
+  std::unique_lock turn(host_path, std::defer_lock);
+  if (!device.info().simulated) (void)turn.try_lock_for(kLongestTurn);
   KERNELS_TRY_ASSIGN(std::vector<double> samples,
                      SamplesOf(device, request, up ? "host-to-device" : "device-to-host",
                                static_cast<double>(bytes), queue));
   KERNELS_TRY_ASSIGN(const Telemetry beside, SampleBeside(device, request, queue));
+  if (turn.owns_lock()) turn.unlock();
   RateTally tally;
   if (up) {
     KERNELS_TRY_ASSIGN(tally, VerifyRate(device, request, request.seed, kRateCopy,
