@@ -226,7 +226,7 @@ Outcome<CheckResult> Run(const GemmPrecision& precision, Device& device,
   // Right results by way of other units say nothing about the precision's own.
   if (GemmMeans(device.info().arch, precision) != kWidened) result.capability = precision.name;
   result.evidence += ", exact data equal bit for bit";
-  if (worst > 0) {
+  if (FormatInfo(precision.formats[0]).roundoff > 0) {
     char text[96];
     std::snprintf(text, sizeof(text),
                   ", random data within %.1f %% of the error bound, checksum %s", worst * 100,

@@ -125,7 +125,8 @@ CheckResult Report(const GemmPrecision& precision, Device& device, std::vector<d
   distribution.clock_mhz = now.clock_mhz.value_or(0);
   distribution.power_watts = now.power_watts.value_or(0);
   char text[32];
-  std::snprintf(text, sizeof(text), distribution.p5 < 10 ? "%.4f" : "%.1f", distribution.p5);
+  const char* digits = distribution.p5 < 0.1 ? "%.8f" : distribution.p5 < 10 ? "%.4f" : "%.1f";
+  std::snprintf(text, sizeof(text), digits, distribution.p5);
   result.value = text;
   result.evidence = std::to_string(distribution.samples) + " launches, random data of seed " +
                     std::to_string(request.seed) + ", by " +

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <random>
@@ -11,6 +12,7 @@
 #include "kernels/checks/gemm.h"
 #include "kernels/checks/gemm_data.h"
 #include "kernels/checks/gemm_launch.h"
+#include "kernels/checks/modules.h"
 #include "kernels/device/host/host_backend.h"
 #include "tests/unit/kernels/gemm/simulated.h"
 
@@ -159,6 +161,39 @@ TEST_P(GemmFormatTest, RandomDataIsWithinTheFormatAndNeverSubnormal) {
     if (GetParam() == kGemmInt8) continue;
     EXPECT_GE(std::fabs(value), 0.125);
     EXPECT_LE(std::fabs(value), 1);
+  }
+}
+
+// The bits of one tile as the host's kernel leaves them under a fault of the arithmetic.
+std::vector<std::uint64_t> OneTile(const GemmProblem& problem, std::uint64_t fault) {
+  const HostKernelTable& table = *GemmModule().host;
+  const std::string name = std::string("bm_gemm_") + FormatInfo(problem.format).name;
+  const auto* kernel = std::find_if(table.kernels, table.kernels + table.count,
+                                    [&](const HostKernel& known) { return known.name == name; });
+  std::vector<std::uint64_t> c(256);
+  GemmRecord record = {};
+  GemmArgs args = {problem.a.data(), problem.b.data(), c.data(), &record, 0, 0, 16, 16, 2, 1, 0, 1};
+  host_thread = HostThread{};
+  host_thread.alu_fault = fault;
+  kernel->call(&args);
+  host_thread = HostThread{};
+  if (FormatInfo(problem.format).result_bytes == 8) return c;
+  std::vector<std::uint64_t> words(256);
+  for (std::size_t i = 0; i < 256; ++i) words[i] = c[i / 2] >> (i % 2 * 32) & 0xffffffffu;
+  return words;
+}
+
+// Every result is compared in all its bits: so no flipped bit of a unit can hide.
+TEST_P(GemmFormatTest, EveryFlippedBitReachesEveryResult) {
+  const auto problem = MakeGemmProblem(GetParam(), GemmData::kExact, {16, 16, 2}, 5);
+  const std::vector<std::uint64_t> sound = OneTile(*problem, 0);
+  for (std::size_t i = 0; i < sound.size(); ++i) ASSERT_EQ(sound[i], ExactBits(*problem, i)) << i;
+  for (std::uint32_t bit = 0; bit < 64; ++bit) {
+    const std::vector<std::uint64_t> wrong = OneTile(*problem, 1ull << bit);
+    const bool wide = FormatInfo(GetParam()).result_bytes == 8;
+    for (std::size_t i = 0; i < sound.size(); ++i) {
+      ASSERT_EQ(sound[i] ^ wrong[i], 1ull << (wide ? bit : bit % 32)) << bit << " of " << i;
+    }
   }
 }
 
