@@ -251,8 +251,10 @@ def test_names_of_the_configurations_are_those_of_the_objects():
 
 
 def test_every_pod_is_locked_down():
-    for values in ({}, {"simulation": {"enabled": True}},
+    for values in ({}, {"simulation": {"enabled": True}}, {"agent": {"kernelLog": False}},
                    {"agent": {"nvidia": {"runtimeClassName": "nvidia"}}}):
+        simulated = values.get("simulation", {}).get("enabled", False)
+        reads_log = values.get("agent", {}).get("kernelLog", True) and not simulated
         for name, spec in pod_specs(render(values=values)):
             context = spec["securityContext"]
             assert context["seccompProfile"] == {"type": "RuntimeDefault"}, name
@@ -260,10 +262,14 @@ def test_every_pod_is_locked_down():
             assert name.startswith("bimetal-agent") == (context["runAsUser"] == 0), name
             assert name.startswith("bimetal-agent") or context["runAsNonRoot"] is True, name
             assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys(), name
+            # Only agents may read the kernel's log, where it is wanted and real.
+            capabilities = {"drop": ["ALL"]}
+            if name.startswith("bimetal-agent") and reads_log:
+                capabilities["add"] = ["SYSLOG"]
             for container in spec["containers"]:
                 assert container["securityContext"] == {
                     "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
-                    "capabilities": {"drop": ["ALL"]}}, name
+                    "capabilities": capabilities}, name
                 assert "memory" in container["resources"]["limits"], name
 
 
