@@ -25,7 +25,9 @@ std::string Blank(std::size_t size, int format, int content) {
 }
 
 void Put(std::string& bytes, std::size_t at, std::size_t width, std::uint64_t value) {
-  for (std::size_t i = 0; i < width; ++i) bytes[at + i] = static_cast<char>(value >> (8 * i));
+  for (std::size_t i = 0; i < width && i < 8; ++i) {
+    bytes[at + i] = static_cast<char>(value >> (8 * i));
+  }
 }
 
 struct Version {
