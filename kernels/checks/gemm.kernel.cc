@@ -71,7 +71,7 @@ BM_INLINE void Gemm(const GemmArgs& args) {
   const uint32_t tiles = tiles_down * (args.columns / kTile);
   for (uint32_t wave = WaveIndex(); wave < args.tiles_per_block; wave += BlockWaves()) {
     const uint64_t slot = static_cast<uint64_t>(BlockIndex()) * args.tiles_per_block + wave;
-    const uint32_t tile = static_cast<uint32_t>((args.first_tile + slot) % tiles);
+    const uint32_t tile = GemmTile(args.salt, slot, tiles);
     for (uint32_t part = 0; part < (kSide / R) * (kSide / N); ++part) {
       const uint32_t down = part / (kSide / N) * R * kGemmFragment;
       const uint32_t across = part % (kSide / N) * N * kGemmFragment;

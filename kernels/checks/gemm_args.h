@@ -29,7 +29,9 @@ struct GemmRecord {
 };
 
 // One launch: each block computes `tiles_per_block` square tiles of C = passes * A * B into slots
-// of their own: slot s holds tile (first_tile + s) modulo the number of tiles, row by row.
+// of their own, row by row: slot s holds tile GemmTile(args.salt, s, tiles). Tiles are numbered
+// down the columns. REQUIRES on devices: tiles_per_block and the tiles of a column are multiples of
+// 4, and a block has 128 or 256 threads.
 struct GemmArgs {
   const void* a;
   const void* b;
@@ -41,8 +43,17 @@ struct GemmArgs {
   uint32_t columns;  // of B; whole tiles
   uint32_t chunks;   // along k
   uint32_t passes;   // times that the product is added up
-  uint32_t first_tile;
+  uint32_t salt;     // which slots compute which tiles
   uint32_t tiles_per_block;
 };
+
+// Scattered, so that every tile is computed by many units and every unit computes many tiles, in
+// whatever order blocks come to units. Four neighbouring slots hold four neighbouring tiles of one
+// column: what a warp group of Hopper multiplies together.
+BM_INLINE uint32_t GemmTile(uint32_t salt, uint64_t slot, uint32_t tiles) {
+  if (tiles < 4) return static_cast<uint32_t>(slot % tiles);
+  const uint64_t group = Mix((static_cast<uint64_t>(salt) << 40) + slot / 4) % (tiles / 4);
+  return static_cast<uint32_t>(group * 4 + slot % 4);
+}
 
 }  // namespace bimetal::kernels

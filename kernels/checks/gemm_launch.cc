@@ -37,7 +37,7 @@ GemmRun::GemmRun(Device& device, std::string kernel, std::shared_ptr<const GemmP
       c_(std::move(c)),
       device_records_(std::move(records)) {}
 
-Done GemmRun::Launch(std::uint32_t first_tile, std::uint32_t passes) {
+Done GemmRun::Launch(std::uint32_t salt, std::uint32_t passes) {
   last_.a = a_.address<void>();
   last_.b = b_.address<void>();
   last_.c = c_.address<void>();
@@ -50,7 +50,7 @@ Done GemmRun::Launch(std::uint32_t first_tile, std::uint32_t passes) {
   last_.columns = plan_.shape.columns;
   last_.chunks = plan_.shape.chunks;
   last_.passes = passes;
-  last_.first_tile = first_tile;
+  last_.salt = salt;
   last_.tiles_per_block = plan_.tiles_per_block;
   return LaunchWith(*device_, GemmModule(), kernel_, plan_.launch, last_);
 }
@@ -72,7 +72,7 @@ std::optional<std::uint64_t> GemmRun::SilentSlot() const {
 }
 
 std::uint32_t GemmRun::TileOf(std::uint64_t slot) const {
-  return static_cast<std::uint32_t>((last_.first_tile + slot) % plan_.tiles());
+  return GemmTile(last_.salt, slot, plan_.tiles());
 }
 
 std::span<const std::byte> GemmRun::Results(std::uint64_t slot) const {

@@ -30,8 +30,8 @@ class GemmRun {
   static Outcome<GemmRun> Make(Device& device, std::string kernel,
                                std::shared_ptr<const GemmProblem> problem, GemmPlan plan);
 
-  // Queues one launch.
-  Done Launch(std::uint32_t first_tile, std::uint32_t passes);
+  // Queues one launch; launches of different salt give a unit different tiles.
+  Done Launch(std::uint32_t salt, std::uint32_t passes);
   // What the last launch left; waits for it. Afterwards SilentSlot, Unit and Tile speak of it.
   Done Fetch(Deadline deadline);
 

@@ -13,7 +13,9 @@ namespace bimetal::fake {
 
 std::span<const kernels::ModuleImage* const> Modules() {
   static const kernels::ModuleImage* const kModules[] = {
-      &kernels::MemoryPatternModule(), &kernels::ComputeChecksumModule(), &kernels::RatesModule()};
+      &kernels::MemoryPatternModule(), &kernels::ComputeChecksumModule(),
+      &kernels::RatesModule(),         &kernels::AtomicsModule(),
+      &kernels::GemmModule(),          &kernels::MathModule()};
   return kModules;
 }
 
