@@ -149,7 +149,9 @@ Result<Milli> ParseMilli(std::string_view text) {
     }
   }
   if (digits == 0 || text.starts_with('.') || text.ends_with('.')) return bad();
-  return Milli{whole * 1000 + fraction + (up ? 1 : 0)};
+  const std::int64_t milli = whole * 1000 + fraction + (up ? 1 : 0);
+  if (milli > kMax * 1000) return bad();
+  return Milli{milli};
 }
 
 std::string FormatMilli(Milli value) {

@@ -7,7 +7,7 @@
 BIMETAL_FUZZ(text) {
   api::GPUJob job;
   if (!kube::FromJson(text, &job)) return;
-  core::JobFromApi(job);
+  core::JobFromApi(job, 0);
   const std::string json = kube::ToJson(job);
   api::GPUJob again;
   Require(kube::FromJson(json, &again).has_value());

@@ -1,5 +1,5 @@
 // Lists and watch lines of a server.
-#include "api/pod.pb.h"
+#include "api/kubernetes.pb.h"
 #include "kube/codec/codec.h"
 #include "tests/fuzz/fuzz.h"
 
