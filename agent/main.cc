@@ -81,6 +81,7 @@ int Run(const AgentConfig& config, const std::string& node_name) {
   parts.read_inventory = [reader, root = config.root] {
     DiagnoseOptions diagnose;
     diagnose.fleeting = false;
+    diagnose.every_process = false;
     Inventory found = reader->Read();
     AddDiagnosis(root, found, diagnose);
     return found;

@@ -64,15 +64,13 @@ void CollectOverrideFiles(const Look& look, std::vector<std::string>& found) {
   }
 }
 
-struct Processes {
-  std::vector<std::string> ids;
-  bool readable = false;  // at least one environment that is not our own could be read
-};
-
-void CollectOverrideProcesses(const Look& look, const std::vector<std::string>& ids,
+// True: at least one environment could be read.
+bool CollectOverrideProcesses(const Look& look, const std::set<std::string>& ids,
                               std::vector<std::string>& found) {
+  bool any = false;
   for (const std::string& id : ids) {
     const auto bytes = look.files.Bytes("proc/" + id + "/environ", kMaxEnvironment);
+    any = any || bytes.known();
     if (!bytes.known()) continue;
     if (const auto value = OverrideIn(bytes.value, '\0')) {
       const auto name = look.files.Text("proc/" + id + "/comm");
@@ -80,6 +78,7 @@ void CollectOverrideProcesses(const Look& look, const std::vector<std::string>& 
                       *value);
     }
   }
+  return any;
 }
 
 void SetOverride(const std::vector<std::string>& found, Observations& seen) {
@@ -105,15 +104,20 @@ bool IsKubernetesNode(const Look& look, const std::set<std::string>& names) {
          names.contains("k0s") || look.files.Exists("var/lib/kubelet/config.yaml");
 }
 
-// Who uses which device: of the inventory's telemetry, and of KFD's own list.
-void CollectForeign(const Look& look, Observations& seen) {
-  std::map<std::string, std::set<std::string>> users;  // device -> process ids
-  for (const auto& [id, telemetry] : look.inventory.telemetry) {
+// Who uses which device, by the inventory: process ids by device id.
+std::map<std::string, std::set<std::string>> UsersOf(const Inventory& inventory) {
+  std::map<std::string, std::set<std::string>> users;
+  for (const auto& [device, telemetry] : inventory.telemetry) {
     if (!telemetry.processes.known()) continue;
     for (const GpuProcess& process : telemetry.processes.value) {
-      users[id].insert(std::to_string(process.pid));
+      users[device].insert(std::to_string(process.pid));
     }
   }
+  return users;
+}
+
+void CollectForeign(const Look& look, const std::map<std::string, std::set<std::string>>& users,
+                    Observations& seen) {
   for (const auto& [device, ids] : users) {
     std::string evidence;
     for (const std::string& id : ids) {
@@ -126,30 +130,64 @@ void CollectForeign(const Look& look, Observations& seen) {
   }
 }
 
+std::set<std::string> AllProcesses(const Look& look) {
+  std::set<std::string> ids;
+  for (const std::string& name : look.files.List("proc").value) {
+    if (!name.empty() && name[0] >= '0' && name[0] <= '9' && ids.size() < kMaxProcesses) {
+      ids.insert(name);
+    }
+  }
+  return ids;
+}
+
+std::set<std::string> NamesOf(const Look& look, const std::set<std::string>& ids) {
+  std::set<std::string> names;
+  for (const std::string& id : ids) names.insert(look.files.Text("proc/" + id + "/comm").value);
+  return names;
+}
+
+void CollectOverrides(const Look& look, const std::set<std::string>& ids, Observations& seen) {
+  std::vector<std::string> found;
+  CollectOverrideFiles(look, found);
+  const bool readable = CollectOverrideProcesses(look, ids, found);
+  if (found.empty() && !readable && !ids.empty()) {
+    return seen.SetUnknown("hsa_override", "no process's environment can be read");
+  }
+  SetOverride(found, seen);
+}
+
 }  // namespace
 
 void CollectProcesses(const Look& look, Observations& seen) {
-  std::vector<std::string> overrides;
-  const bool amd = seen.Get("amd.gpus").value.known() && seen.Get("amd.gpus").value.value != "0";
-  if (amd) CollectOverrideFiles(look, overrides);
-  if (!look.options.processes || !look.visible.processes) {
-    if (amd && !overrides.empty()) SetOverride(overrides, seen);
+  const auto counts = [&](const char* fact) {
+    const auto& value = seen.Get(fact).value;
+    return value.known() && value.value != "0";
+  };
+  const bool visible = look.options.processes && look.visible.processes;
+  if (!visible) {
+    if (counts("amd.gpus")) CollectOverrides(look, {}, seen);
     return seen.SetUnknown("fabricmanager", "the machine's processes cannot be seen");
   }
-  std::vector<std::string> ids;
-  std::set<std::string> names;
-  for (const std::string& name : look.files.List("proc").value) {
-    if (name.empty() || name[0] < '0' || name[0] > '9' || ids.size() >= kMaxProcesses) continue;
-    ids.push_back(name);
-    names.insert(look.files.Text("proc/" + name + "/comm").value);
+  const auto users = UsersOf(look.inventory);
+  // A node has thousands of processes: their names are read only where something hangs on them.
+  const bool names_matter = counts("nvswitch") || !users.empty();
+  const std::set<std::string> ids =
+      look.options.every_process || names_matter ? AllProcesses(look) : std::set<std::string>();
+  if (names_matter) {
+    const auto names = NamesOf(look, ids);
+    seen.Set("fabricmanager", names.contains("nv-fabricmanage") ? "running" : "absent",
+             "no process nv-fabricmanager");
+    if (IsKubernetesNode(look, names)) CollectForeign(look, users, seen);
   }
-  seen.Set("fabricmanager", names.contains("nv-fabricmanage") ? "running" : "absent",
-           "no process nv-fabricmanager");
-  if (amd) {
-    CollectOverrideProcesses(look, ids, overrides);
-    SetOverride(overrides, seen);
+  if (!counts("amd.gpus")) return;
+  std::set<std::string> environments = ids;
+  if (!look.options.every_process) {
+    environments.clear();
+    for (const auto& [device, processes] : users) {
+      environments.insert(processes.begin(), processes.end());
+    }
   }
-  if (IsKubernetesNode(look, names)) CollectForeign(look, seen);
+  CollectOverrides(look, environments, seen);
 }
 
 }  // namespace bimetal::agent

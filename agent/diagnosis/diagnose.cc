@@ -31,7 +31,7 @@ Visible WhatIsVisible(const RootFiles& files) {
   return out;
 }
 
-std::vector<std::string> NotSeen(const Look& look) {
+std::vector<std::string> NotSeen(const Look& look, const Observations& seen) {
   std::vector<std::string> out;
   const auto add = [&](bool visible, const char* what) {
     if (!visible) out.emplace_back(what);
@@ -41,6 +41,10 @@ std::vector<std::string> NotSeen(const Look& look) {
   add(look.visible.etc, "/etc: container configuration");
   add(look.visible.usr, "/usr: what is installed");
   add(look.visible.processes, "/proc: the machine's processes");
+  const auto& override = seen.Get("hsa_override").value;
+  if (look.visible.processes && !override.known() && override.why != kNobodyLooked) {
+    out.emplace_back("/proc/*/environ: environments of processes");
+  }
   if (look.log.state == Known::kUnknown) out.emplace_back("/dev/kmsg: the kernel log");
   return out;
 }
@@ -171,7 +175,7 @@ Diagnosis Diagnose(const std::string& root, const Inventory& inventory,
   } else if (look.log.state == Known::kError && any_gpu) {
     out.findings.push_back(Plain("KernelLogUnreadable", look.log.why));
   }
-  out.not_seen = NotSeen(look);
+  out.not_seen = NotSeen(look, seen);
   // A simulated machine is a part of one, on purpose.
   if (any_gpu && !out.not_seen.empty() && !inventory.simulated) {
     std::string all;

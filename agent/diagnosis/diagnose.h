@@ -18,6 +18,9 @@ struct DiagnoseOptions {
   // Looks at processes: who uses a GPU, and whether HSA_OVERRIDE_GFX_VERSION is set. Of a process's
   // environment nothing else is kept or told.
   bool processes = true;
+  // Of all processes, not only of those that use a GPU by the inventory: for a person who asks
+  // once.
+  bool every_process = true;
   // Tells what comes and goes with the load (a link's speed, the power limit). For a person who
   // looks now; as a state of a node it would be news at every look.
   bool fleeting = true;

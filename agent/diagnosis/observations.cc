@@ -18,7 +18,7 @@ void Observations::SetFor(const std::string& subject, const std::string& fact, s
 }
 
 const Fact& Observations::Get(const std::string& fact, const std::string& subject) const {
-  static const Fact kNobodySet{Reading<std::string>::Unknown("nobody looked"), {}};
+  static const Fact kNobodySet{Reading<std::string>::Unknown(kNobodyLooked), {}};
   const auto found = facts_.find(fact);
   if (found == facts_.end()) return kNobodySet;
   for (const std::string& key : {subject, std::string()}) {

@@ -16,6 +16,9 @@ struct Fact {
   std::string evidence;        // for people; empty: the fact only qualifies others
 };
 
+// Why a fact is not known that no collector had a reason to set.
+inline constexpr char kNobodyLooked[] = "nobody looked";
+
 // What was seen of a machine: facts of the node, and facts of one subject (a device's id, or its
 // PCI address while it has none). A fact that nobody set is unknown. A plain value.
 class Observations {

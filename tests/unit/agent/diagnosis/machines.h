@@ -26,6 +26,7 @@ inline void WriteHost(TestTree& tree) {
       .Write("proc/cmdline", "root=/dev/sda1 ro quiet\n")
       .Write("proc/1/comm", "systemd\n")
       .Write("proc/1/cgroup", "0::/init.scope\n")
+      .Write("proc/1/environ", "PATH=/bin")
       .Write("dev/null", "")
       .Write("dev/kmsg", "6,1,0,-;Linux version 6.8.0-45-generic\n")
       .Write("etc/os-release", "ID=debian\n")

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "agent/diagnosis/engine.h"
 #include "agent/diagnosis/rules.h"
 #include "tests/unit/agent/diagnosis/machines.h"
 
@@ -428,6 +429,20 @@ TEST(RuleCasesTest, EachRuleFiresOnItsMachineAndNotOnTheNearMiss) {
 
 // Opening a device file is a question of the process; no tree can refuse root.
 const std::set<std::string> kNeedTheMachine = {"DevicePermission", "DeviceCgroupRefuses"};
+
+TEST(RuleCasesTest, WhatThisProcessMayNotOpen) {
+  for (const auto& [answer, code] : std::map<std::string, std::string>{
+           {"denied", "DevicePermission"}, {"refused", "DeviceCgroupRefuses"}, {"ok", ""}}) {
+    Observations seen;
+    seen.Set("open.kfd", answer, "open /dev/kfd: it says why");
+    const auto found = Evaluate(Rules(), seen);
+    EXPECT_EQ(found.size(), code.empty() ? 0u : 1u) << answer;
+    if (!found.empty()) {
+      EXPECT_EQ(found[0].code, code);
+      EXPECT_EQ(found[0].evidence, "open /dev/kfd: it says why");
+    }
+  }
+}
 
 TEST(RuleCasesTest, NoRuleIsWithoutItsCase) {
   std::map<std::string, int> rows;
