@@ -307,7 +307,7 @@ void Decider::JudgeRun() {
 }
 
 void Decider::JudgeWay(const admission::Run& run) {
-  const Judgement judgement = JudgePath(run, report());
+  const Judgement judgement = JudgePath(run, report(), facts_.pod->devices);
   if (judgement.outcome != Judgement::Outcome::kPass) {
     decision_.judged = "inconclusive";
     CountPathFailure(judgement.text);

@@ -150,22 +150,26 @@ Judgement Judge(const Run& run, const Report& report,
   return result;
 }
 
-Judgement JudgePath(const Run& run, const Report& report) {
+Judgement JudgePath(const Run& run, const Report& report, const std::set<DeviceId>& offered) {
   Judgement result;
   result.text = Objection(run, report);
   const std::set<DeviceId> present = Present(report);
   for (const CheckVerdict& verdict : Sorted(run.verdicts)) {
     if (!result.text.empty()) break;
-    if (!present.contains(verdict.device)) {
+    const bool bad = verdict.verdict == Verdict::kFail || verdict.verdict == Verdict::kInconclusive;
+    const bool known = present.contains(verdict.device);
+    if (known && !offered.empty() && !offered.contains(verdict.device)) continue;
+    if (!known && bad) continue;
+    if (!known) {
       result.text = "the pod was given device " + verdict.device.value +
                     ", which the agent does not report";
-    } else if (verdict.verdict == Verdict::kFail || verdict.verdict == Verdict::kInconclusive) {
+    } else if (bad) {
       result.text = Describe(verdict);
     } else {
       result.passed.insert(verdict.device);
     }
   }
-  if (result.text.empty() && result.passed.empty()) result.text = "the pod saw no device";
+  if (result.text.empty() && result.passed.empty()) result.text = "the pod saw no device that it could have been given";
   result.lacking = result.text;
   if (result.text.empty()) {
     result.outcome = Judgement::Outcome::kPass;

@@ -280,10 +280,33 @@ TEST_F(DevicesTest, APathPodThatSeesAStrangerOrNothingProvesNothing) {
   Start();
   End();
   Start();
-  facts.pod->devices = {DeviceId{"other"}};
-  End();
+  facts.run = admission::Run{.id = facts.pod->id,
+                             .fingerprint = "fp-1",
+                             .verdicts = {{"inventory", DeviceId{"other"}, Verdict::kPass, ""}}};
+  Step();
+  facts.run.reset();
+  facts.pod.reset();
+  Step();
   EXPECT_EQ(decision.reason, "PathFailed");
   EXPECT_THAT(decision.message, HasSubstr("given device other"));
+}
+
+TEST_F(DevicesTest, ThePathToTheSoundDevicesIsProvenBesideOneThatFailed) {
+  policy.path_check = true;
+  Step();
+  Start();
+  End({{kD1, Verdict::kFail}});
+  EXPECT_EQ(decision.reason, "CheckFailed");
+  EXPECT_THAT(decision.message, HasSubstr("the path of jobs to the other devices is being proven"));
+  EXPECT_THAT(decision.offer, ElementsAre(kD0, kD2));
+  Start();
+  facts.run = admission::Run{.id = facts.pod->id,
+                             .fingerprint = "fp-1",
+                             .verdicts = {{"inventory", kD0, Verdict::kPass, ""},
+                                          {"inventory", kD1, Verdict::kInconclusive, "hangs"}}};
+  Step();
+  EXPECT_EQ(decision.reason, "DeviceQuarantined");
+  EXPECT_THAT(decision.open, ElementsAre(kD0, kD2));
 }
 
 TEST_F(DevicesTest, ThePathIsTakenAsItIsWhereJobsHoldDevicesAlready) {
