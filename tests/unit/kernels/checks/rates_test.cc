@@ -304,18 +304,20 @@ TEST_P(VendorRateTest, RateIsBytesByTheTimeBetweenEvents) {
   const CheckResult result = RunHbmTriad(*devices_[0], Request());
   ASSERT_TRUE(result.distribution.has_value()) << result.evidence;
   // 80 % of the free 4 MiB in three arrays of whole pages.
-  EXPECT_DOUBLE_EQ(result.distribution->p5, 3 * 1114112 / 500'000.0);
+  EXPECT_DOUBLE_EQ(result.distribution->p5, 3 * 1118208 / 500'000.0);
   EXPECT_THAT(RunHostToDevice(*devices_[0], Request()).evidence, HasSubstr("data exact"));
 }
 
 TEST_P(VendorRateTest, PeersAndRingAreExactAndAFlippedBitIsSeen) {
-  EXPECT_THAT(Verdicts(RunPeerToPeer(node_, Request())), ElementsAre(kNone, kNone));
-  EXPECT_THAT(Verdicts(RunCollective(node_, Request())), ElementsAre(kNone, kNone));
+  CheckRequest request = Request();
+  request.memory_bytes = 128u << 10;
+  EXPECT_THAT(Verdicts(RunPeerToPeer(node_, request)), ElementsAre(kNone, kNone));
+  EXPECT_THAT(Verdicts(RunCollective(node_, request)), ElementsAre(kNone, kNone));
   state_->corrupt_peer = true;
-  EXPECT_THAT(Verdicts(RunPeerToPeer(node_, Request())), ElementsAre(kFail, kFail));
-  EXPECT_THAT(Verdicts(RunCollective(node_, Request())), ElementsAre(kFail, kFail));
+  EXPECT_THAT(Verdicts(RunPeerToPeer(node_, request)), ElementsAre(kFail, kFail));
+  EXPECT_THAT(Verdicts(RunCollective(node_, request)), ElementsAre(kFail, kFail));
   state_->corrupt_host = true;
-  EXPECT_EQ(RunDeviceToHost(*devices_[0], Request()).verdict, kFail);
+  EXPECT_EQ(RunDeviceToHost(*devices_[0], request).verdict, kFail);
 }
 
 INSTANTIATE_TEST_SUITE_P(Vendors, VendorRateTest, testing::Values("cuda", "hip"),
