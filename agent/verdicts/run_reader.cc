@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <google/protobuf/util/json_util.h>
 
@@ -14,6 +15,8 @@ namespace {
 constexpr std::size_t kMaxName = 128;
 constexpr std::size_t kMaxId = 253;
 constexpr std::size_t kMaxSentence = 1024;
+// It becomes a part of a label's name.
+constexpr std::size_t kMaxCapability = 63;
 constexpr std::array<std::string_view, 5> kVerdicts = {"Pass", "Degraded", "Fail", "Inconclusive",
                                                        "NoProfile"};
 // "none": the program found no way to any device; told to the operator, which knows three, as the
@@ -26,6 +29,17 @@ bool IsOneOf(const std::array<std::string_view, N>& allowed, const std::string& 
 }
 
 tl::unexpected<Error> Bad(const std::string& what) { return Fail(ErrorCode::kInvalid, what); }
+
+// A spread that could have been measured. The operator judges it; what is no spread at all never
+// gets there.
+bool IsSpread(const api::Distribution& spread) {
+  const std::array<double, 6> values = {spread.min(), spread.p5(),        spread.median(),
+                                        spread.max(), spread.clock_mhz(), spread.power_watts()};
+  const bool sound = std::all_of(values.begin(), values.end(),
+                                 [](double value) { return std::isfinite(value) && value >= 0; });
+  return sound && spread.samples() > 0 && spread.min() <= spread.p5() &&
+         spread.p5() <= spread.median() && spread.median() <= spread.max();
+}
 
 bool IsToken(const std::string& text, std::size_t limit) {
   return !text.empty() && CleanToken(text, limit) == text;
@@ -92,6 +106,13 @@ Status RunReader::AddVerdict(const api::Line& line) {
   if (!IsOneOf(kVerdicts, line.verdict())) {
     return Bad("verdict: must be Pass, Degraded, Fail, Inconclusive or NoProfile");
   }
+  if (line.has_distribution() && !IsSpread(line.distribution())) {
+    return Bad("distribution: must have samples and 0 <= min <= p5 <= median <= max");
+  }
+  if (!line.capability().empty() &&
+      (line.verdict() != "Pass" || !IsToken(line.capability(), kMaxCapability))) {
+    return Bad("capability: must be a short word, of a Pass");
+  }
   if (line.duration_ms() < 0) return Bad("durationMs: must not be negative");
   api::Verdict* verdict = received_.run.add_verdicts();
   verdict->set_check(line.check());
@@ -106,6 +127,8 @@ Status RunReader::AddVerdict(const api::Line& line) {
   verdict->set_seed(line.seed());
   verdict->set_duration_ms(line.duration_ms());
   verdict->set_evidence(CleanText(line.evidence(), kMaxSentence));
+  if (line.has_distribution()) *verdict->mutable_distribution() = line.distribution();
+  verdict->set_capability(line.capability());
   bytes_ += verdict->ByteSizeLong();
   if (bytes_ > kMaxRunBytes) return Bad("the run is larger than 1 MiB");
   return {};

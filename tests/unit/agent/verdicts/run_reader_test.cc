@@ -79,6 +79,35 @@ TEST(RunReaderTest, BadLinesAreRefusedWithNumberAndField) {
   EXPECT_THAT(Feed({kRun, kPass, kDone, kPass}), HasSubstr("comes after done"));
 }
 
+TEST(RunReaderTest, SpreadAndCapabilityArePassedOn) {
+  RunReader reader;
+  ASSERT_TRUE(reader.AddLine(kRun));
+  ASSERT_TRUE(reader.AddLine(
+      R"({"type":"verdict","check":"gemm-bf16","device":"GPU-1","verdict":"Pass",)"
+      R"("capability":"bf16","distribution":{"samples":24,"min":1.5,"p5":2,"median":3,"max":4,)"
+      R"("clockMhz":1980,"powerWatts":512.5}})"));
+  const auto& verdict = reader.received().run.verdicts(0);
+  EXPECT_EQ(verdict.capability(), "bf16");
+  EXPECT_EQ(verdict.distribution().samples(), 24);
+  EXPECT_DOUBLE_EQ(verdict.distribution().p5(), 2);
+  EXPECT_DOUBLE_EQ(verdict.distribution().power_watts(), 512.5);
+}
+
+TEST(RunReaderTest, SpreadThatNobodyMeasuredIsRefused) {
+  const auto refusal = [](const std::string& rest) {
+    return Feed({kRun, R"({"type":"verdict","check":"c","device":"GPU-1","verdict":"NoProfile",)" +
+                           rest + "}"});
+  };
+  for (const char* bad :
+       {R"({"samples":24,"min":"NaN"})", R"({"samples":24,"max":"Infinity"})",
+        R"({"samples":24,"min":-1})", R"({"samples":0})", R"({"samples":24,"min":3,"p5":2})",
+        R"({"samples":24,"min":1,"p5":2,"median":5,"max":4})"}) {
+    EXPECT_THAT(refusal(std::string(R"("distribution":)") + bad), HasSubstr("distribution: must"))
+        << bad;
+  }
+  EXPECT_THAT(refusal(R"("capability":"bf16")"), HasSubstr("capability: must"));
+}
+
 TEST(RunReaderTest, CountsThatDisagreeMeanLostLines) {
   EXPECT_THAT(Feed({kRun, kDone}), HasSubstr("the counts are not those of the verdicts"));
   EXPECT_THAT(Feed({kRun, kPass, R"({"type":"done","failed":1})"}), HasSubstr("the counts"));
