@@ -12,9 +12,8 @@ struct CommandInfo {
 };
 
 constexpr CommandInfo kCommands[] = {
-    {Command::kNodes, "nodes"},       {Command::kJobs, "jobs"},
-    {Command::kExplain, "explain"},   {Command::kValidate, "validate"},
-    {Command::kDoctor, "doctor"},     {Command::kVersion, "version"},
+    {Command::kNodes, "nodes"},       {Command::kJobs, "jobs"},     {Command::kExplain, "explain"},
+    {Command::kValidate, "validate"}, {Command::kDoctor, "doctor"}, {Command::kVersion, "version"},
     {Command::kHelp, "help"}};
 
 constexpr const char* kKnown = "use nodes, jobs, explain, validate, doctor, version or help";

@@ -28,10 +28,9 @@ Result<Answer> Wait(kube::Client& client, const std::string& node, const std::st
       return Answer{"node " + node + " is " + verdict->text + "\n", {}};
     }
     if (clock.Monotonic() >= end) {
-      return Fail(ErrorCode::kDeadline, "node " + node + ": no verdict within " +
-                                            FormatDuration(kPatience) + "; it is " +
-                                            found.status().phase() + ": " +
-                                            found.status().message());
+      return Fail(ErrorCode::kDeadline,
+                  "node " + node + ": no verdict within " + FormatDuration(kPatience) + "; it is " +
+                      found.status().phase() + ": " + found.status().message());
     }
     std::this_thread::sleep_for(kLook);
   }
@@ -93,8 +92,7 @@ Result<Answer> TryProfile(const CommandLine& line, kube::Client& client, const C
   BIMETAL_TRY_ASSIGN(const api::ValidationProfile profile, ReadProfile(line.profile));
   BIMETAL_TRY_ASSIGN(const auto pools, client.ListAll<api::GPUPool>());
   BIMETAL_TRY_ASSIGN(const auto nodes, client.ListAll<api::GPUNode>());
-  BIMETAL_TRY_ASSIGN(const auto plan,
-                     PlanProfile(profile, pools.items, nodes.items, clock.Now()));
+  BIMETAL_TRY_ASSIGN(const auto plan, PlanProfile(profile, pools.items, nodes.items, clock.Now()));
   return RenderPlan(profile, plan);
 }
 

@@ -49,9 +49,8 @@ void CompareFloors(const std::vector<validation::FloorOverride>& overrides,
                    const api::GPUNodeStatus& status, const api::VendorStatus& vendor,
                    Change& change) {
   static const validation::FloorTable kTable = validation::FloorTable::BuiltIn();
-  const auto device =
-      std::find_if(status.devices().begin(), status.devices().end(),
-                   [&](const auto& d) { return d.vendor() == vendor.vendor(); });
+  const auto device = std::find_if(status.devices().begin(), status.devices().end(),
+                                   [&](const auto& d) { return d.vendor() == vendor.vendor(); });
   if (device == status.devices().end()) return;
   validation::DeviceFacts facts;
   facts.model = device->model();
@@ -117,8 +116,8 @@ Result<Plan> PlanProfile(const api::ValidationProfile& profile,
         const auto it = vendor_of.find(pool);
         if (it == vendor_of.end() || it->second != vendor.vendor()) continue;
         ++plan.nodes;
-        Change change{node.metadata().name(), vendor.vendor(), pool, vendor.phase(), false, false,
-                      {}};
+        Change change{
+            node.metadata().name(), vendor.vendor(), pool, vendor.phase(), false, false, {}};
         CompareExpectations(expect, node.status(), vendor, change);
         CompareFloors(overrides, node.status(), vendor, change);
         ComparePass(profile.spec(), vendor, now, change);
@@ -141,10 +140,10 @@ Answer RenderPlan(const api::ValidationProfile& profile, const Plan& plan) {
   for (const auto& change : plan.changes) {
     std::string note;
     for (const auto& why : change.why) note += (note.empty() ? "" : "; ") + why;
-    table.rows.push_back({{change.node, change.vendor, change.pool, change.now,
-                           change.rerun ? "yes" : "no",
-                           change.quarantine ? "Quarantined" : change.now},
-                          note});
+    table.rows.push_back(
+        {{change.node, change.vendor, change.pool, change.now, change.rerun ? "yes" : "no",
+          change.quarantine ? "Quarantined" : change.now},
+         note});
   }
   const std::string sum = std::to_string(plan.changes.size()) + " of " +
                           std::to_string(plan.nodes) + " nodes would change; nothing was changed";

@@ -26,8 +26,8 @@ struct Plan {
 };
 
 // Compares the profile with what the statuses of the nodes say: expectations with the inventory,
-// floors with the rates of the last run, level and expiry with the last pass. Pure. Errors: kInvalid
-// names the field of the profile.
+// floors with the rates of the last run, level and expiry with the last pass. Pure. Errors:
+// kInvalid names the field of the profile.
 Result<Plan> PlanProfile(const api::ValidationProfile& profile,
                          const std::vector<api::GPUPool>& pools,
                          const std::vector<api::GPUNode>& nodes, TimePoint now);

@@ -15,9 +15,9 @@ namespace bimetal::core::admission {
 // One node of a pool.
 struct NodeStanding {
   std::string driver_version;
-  bool running = false;   // a validation pod of it is there or being made
-  bool open = false;      // jobs can have at least one of its devices
-  bool troubled = false;  // Quarantined or Inconclusive
+  bool running = false;                 // a validation pod of it is there or being made
+  bool open = false;                    // jobs can have at least one of its devices
+  bool troubled = false;                // Quarantined or Inconclusive
   std::set<std::string> failed_checks;  // that devices of it have failed and not passed since
   bool operator==(const NodeStanding&) const = default;
 };

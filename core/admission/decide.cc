@@ -33,9 +33,8 @@ int LevelRank(std::string_view level) {
 
 // The key under which a fault is remembered as acted on.
 std::string EventKey(const Fault& fault) {
-  return Bounded(fault.event.empty()
-                     ? std::string(kState) + fault.code + "/" + fault.device.value
-                     : std::string(kEvent) + fault.event);
+  return Bounded(fault.event.empty() ? std::string(kState) + fault.code + "/" + fault.device.value
+                                     : std::string(kEvent) + fault.event);
 }
 
 void ForgetPass(DeviceRecord& record) {
@@ -224,8 +223,8 @@ void Decider::NoteExpect() {
   mismatch_ = Compare(policy_.expect, report());
   for (const auto& device : report().devices) {
     const DeviceRecord& known = Record(device.id);
-    const bool ours = known.failed_check == "inventory" &&
-                      known.failed_evidence.starts_with(kProfileExpects);
+    const bool ours =
+        known.failed_check == "inventory" && known.failed_evidence.starts_with(kProfileExpects);
     const auto found = mismatch_.failed.find(device.id);
     if (found != mismatch_.failed.end() && (ours || known.failed_check.empty())) {
       DeviceRecord& record = RecordOf(device.id);
@@ -286,9 +285,8 @@ void Decider::ForgetDevices() {
   auto& records = memory().records;
   for (const bool also_bad : {false, true}) {
     for (auto it = records.begin(); it != records.end() && records.size() > kMaxRecords;) {
-      const bool present =
-          std::any_of(report().devices.begin(), report().devices.end(),
-                      [&](const auto& d) { return d.id == it->first; });
+      const bool present = std::any_of(report().devices.begin(), report().devices.end(),
+                                       [&](const auto& d) { return d.id == it->first; });
       const bool bad = !it->second.failed_check.empty() || !it->second.cordoned.empty();
       it = !present && (!bad || also_bad) ? records.erase(it) : std::next(it);
     }
@@ -361,9 +359,9 @@ void Decider::JudgeKernels(const admission::Run& run) {
 
 // What the devices of this run share, and the proven devices beside them had in common before.
 void Decider::TakeCapabilities(const Judgement& judgement) {
-  const bool others = std::any_of(
-      report().devices.begin(), report().devices.end(),
-      [&](const auto& d) { return HasPass(d.id) && !judgement.passed.contains(d.id); });
+  const bool others =
+      std::any_of(report().devices.begin(), report().devices.end(),
+                  [&](const auto& d) { return HasPass(d.id) && !judgement.passed.contains(d.id); });
   std::set<std::string> both;
   for (const auto& capability : judgement.capabilities) {
     if (!others || memory().capabilities.contains(capability)) both.insert(capability);

@@ -115,10 +115,10 @@ struct Memory {
   PathRecord path;
   int inconclusive_runs = 0;  // in a row
   std::string inconclusive_reason;
-  std::optional<TimePoint> next_run;  // the pause after an Inconclusive run
-  std::string revalidated;            // the word (spec.revalidate) that was acted on
-  std::string last_run;               // id of the last run that was judged or given up
-  std::string level;                  // of the last pass
+  std::optional<TimePoint> next_run;     // the pause after an Inconclusive run
+  std::string revalidated;               // the word (spec.revalidate) that was acted on
+  std::string last_run;                  // id of the last run that was judged or given up
+  std::string level;                     // of the last pass
   std::set<std::string> capabilities;    // that every open device has passed
   std::set<std::string> handled_events;  // of this boot
   std::string note;                      // what a pass said beside Pass, for the message
@@ -139,9 +139,9 @@ struct Facts {
   std::optional<Run> run;  // the newest complete run not judged yet
   std::optional<RunPod> pod;
   // Whether the pool's breakers let a run start (breakers.h). Empty: yes; else why not.
-  std::string no_slot = {};            // no run at all: as many as may are under way
-  std::string breaker = {};            // no run of a node that passed before and is shut now
-  std::string breaker_planned = {};    // no run of devices that are open now
+  std::string no_slot = {};          // no run at all: as many as may are under way
+  std::string breaker = {};          // no run of a node that passed before and is shut now
+  std::string breaker_planned = {};  // no run of devices that are open now
 };
 
 // What a profile demands of the node; a mismatch is a failure of check "inventory".
@@ -164,7 +164,7 @@ struct Policy {
   // Our plug-in serves, so single devices can be withheld; else the vendor's devices of the node
   // are open together or not at all.
   bool by_device = false;
-  bool quarantine_node = false;     // one failed device shuts all of the vendor's
+  bool quarantine_node = false;      // one failed device shuts all of the vendor's
   bool quarantine_degraded = false;  // Degraded counts as Fail
   bool path_check = false;
   Expect expect = {};
@@ -186,8 +186,8 @@ struct Decision {
   std::string judged;                  // of the run that was judged now: pass, fail, inconclusive
   // A run is wanted, and slots (kQueued) or a breaker (kHeld) forbid it.
   enum class Waits { kNo, kQueued, kHeld } waits = Waits::kNo;
-  Memory memory;                       // to be stored
-  std::optional<TimePoint> wake;       // when to decide again without an event
+  Memory memory;                  // to be stored
+  std::optional<TimePoint> wake;  // when to decide again without an event
 };
 
 // The same inputs give the same decision; deciding again with the memory that came out changes

@@ -40,24 +40,24 @@ class Decider {
   // What is known of the vendor as a whole.
   bool IsSilent() const { return now_ - report().received > policy_.stale_after; }
   bool PodIsActive() const { return facts_.pod && facts_.pod->id != decision_.memory.last_run; }
-  bool KernelsRun() const;       // on at least one device, now or as the next thing
-  bool PathRuns() const;         // now or as the next thing
+  bool KernelsRun() const;  // on at least one device, now or as the next thing
+  bool PathRuns() const;    // now or as the next thing
   bool PathIsProven() const;
-  bool PathIsNeeded() const;     // apart from slots and pauses
+  bool PathIsNeeded() const;  // apart from slots and pauses
   bool AnyInUse() const;
   bool IsInUse(const DeviceId& id) const;
-  bool PassedBefore() const;     // any device, ever
+  bool PassedBefore() const;  // any device, ever
   bool Exhausted() const { return memory().inconclusive_runs > policy_.retries; }
   std::vector<DeviceId> Failed() const;
 
   // What is known of one device.
-  bool HasPass(const DeviceId& id) const;     // present boot and fingerprint, expired or not
+  bool HasPass(const DeviceId& id) const;  // present boot and fingerprint, expired or not
   bool IsExpired(const DeviceId& id) const;
-  bool IsProven(const DeviceId& id) const;    // a pass that counts now, and nothing against it
+  bool IsProven(const DeviceId& id) const;  // a pass that counts now, and nothing against it
   bool HasFailed(const DeviceId& id) const { return !Record(id).failed_check.empty(); }
   bool NeedsRun(const DeviceId& id) const;
   bool IsUnderRun(const DeviceId& id) const;
-  bool IsClosed(const DeviceId& id) const;    // for what verdicts, findings and runs say
+  bool IsClosed(const DeviceId& id) const;  // for what verdicts, findings and runs say
 
   // Steps.
   void NoteSituation();
@@ -106,9 +106,9 @@ class Decider {
   const TimePoint now_;
   Mismatch mismatch_;
   std::map<DeviceId, std::string> cordoned_now_;  // by a present finding
-  std::string held_;         // why slots or a breaker hold a wanted run back
+  std::string held_;                              // why slots or a breaker hold a wanted run back
   bool held_by_slot_ = false;
-  bool pass_counts_ = false;  // of devices whose planned run is held back
+  bool pass_counts_ = false;    // of devices whose planned run is held back
   std::vector<DeviceId> busy_;  // need a run and are held by pods
   Decision decision_;
 };

@@ -49,9 +49,9 @@ std::string Unknown(const Expect& expect, const Report& report, const ReportedDe
     if (!wanted || it == device.unread.end()) return "";
     return std::string(field) + " of " + device.id.value + " could not be read: " + it->second;
   };
-  for (const std::string& text :
-       {unread(!expect.firmware.empty(), "firmware"), unread(!expect.partition.empty(), "partition"),
-        unread(expect.links.has_value(), "links")}) {
+  for (const std::string& text : {unread(!expect.firmware.empty(), "firmware"),
+                                  unread(!expect.partition.empty(), "partition"),
+                                  unread(expect.links.has_value(), "links")}) {
     if (!text.empty()) return text;
   }
   return "";

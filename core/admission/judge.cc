@@ -161,15 +161,16 @@ Judgement JudgePath(const Run& run, const Report& report, const std::set<DeviceI
     if (known && !offered.empty() && !offered.contains(verdict.device)) continue;
     if (!known && bad) continue;
     if (!known) {
-      result.text = "the pod was given device " + verdict.device.value +
-                    ", which the agent does not report";
+      result.text =
+          "the pod was given device " + verdict.device.value + ", which the agent does not report";
     } else if (bad) {
       result.text = Describe(verdict);
     } else {
       result.passed.insert(verdict.device);
     }
   }
-  if (result.text.empty() && result.passed.empty()) result.text = "the pod saw no device that it could have been given";
+  if (result.text.empty() && result.passed.empty())
+    result.text = "the pod saw no device that it could have been given";
   result.lacking = result.text;
   if (result.text.empty()) {
     result.outcome = Judgement::Outcome::kPass;

@@ -31,9 +31,10 @@ Judgement Judge(const Run& run, const Report& report,
                 const std::vector<std::string>& required_checks,
                 const std::set<DeviceId>& covered = {}, bool degraded_fails = false);
 
-// The same for a run that went the way of a job: it sees the devices that it was given, one of those
-// that are offered (`offered`; empty: all) is enough, and no verdict on them but Fail or Inconclusive
-// stands in the way. A simulated machine shows the others, too; what is said of them is not asked.
+// The same for a run that went the way of a job: it sees the devices that it was given, one of
+// those that are offered (`offered`; empty: all) is enough, and no verdict on them but Fail or
+// Inconclusive stands in the way. A simulated machine shows the others, too; what is said of them
+// is not asked.
 Judgement JudgePath(const Run& run, const Report& report, const std::set<DeviceId>& offered = {});
 
 }  // namespace bimetal::core::admission

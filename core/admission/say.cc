@@ -212,12 +212,14 @@ void Decider::SayShut() {
                "jobs hold " + Names(busy_) + "; each is run when its job has ended");
   }
   if (m.inconclusive_runs > 0 && m.next_run) {
-    return Say(Phase::kInconclusive, "RunInconclusive",
-               Bounded(m.inconclusive_reason, kMaxEvidence) + "; next try at " + FormatTime(*m.next_run));
+    return Say(
+        Phase::kInconclusive, "RunInconclusive",
+        Bounded(m.inconclusive_reason, kMaxEvidence) + "; next try at " + FormatTime(*m.next_run));
   }
   if (m.inconclusive_runs > 0) {
     return Say(Phase::kInconclusive, "RetriesExhausted",
-               Bounded(m.inconclusive_reason, kMaxEvidence) + "; remove the cause, then " + std::string(kAskAgain));
+               Bounded(m.inconclusive_reason, kMaxEvidence) + "; remove the cause, then " +
+                   std::string(kAskAgain));
   }
   if (!mismatch_.unknown.empty()) {
     return Say(Phase::kInconclusive, "InventoryUnknown",
@@ -260,8 +262,8 @@ void Decider::Open() {
     return;
   }
   decision_.open = decision_.offer = usable;
-  const bool proven = std::all_of(usable.begin(), usable.end(),
-                                  [&](const DeviceId& id) { return IsProven(id); });
+  const bool proven =
+      std::all_of(usable.begin(), usable.end(), [&](const DeviceId& id) { return IsProven(id); });
   if (!usable.empty() && proven) decision_.capabilities = memory().capabilities;
 }
 

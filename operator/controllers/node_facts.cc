@@ -198,9 +198,8 @@ JudgedRun JudgeRun(const api::ValidationRun& run, const std::string& node,
 std::vector<validation::NodeRate> NodeRatesOf(const api::GPUNode& node,
                                               const api::VendorStatus& vendor) {
   std::vector<validation::NodeRate> out;
-  const auto device =
-      std::find_if(node.status().devices().begin(), node.status().devices().end(),
-                   [&](const auto& d) { return d.vendor() == vendor.vendor(); });
+  const auto device = std::find_if(node.status().devices().begin(), node.status().devices().end(),
+                                   [&](const auto& d) { return d.vendor() == vendor.vendor(); });
   if (device == node.status().devices().end()) return out;
   validation::DeviceFacts facts;
   facts.model = device->model();

@@ -33,9 +33,8 @@ void StoreSummary(const Memory& memory, api::VendorStatus* out) {
     if (!record.failed_check.empty()) {
       out->add_failed_devices(id.value);
       if (out->failed_evidence().empty()) {
-        out->set_failed_evidence(Cut(record.failed_check + " on " + id.value + ": " +
-                                         record.failed_evidence,
-                                     kMostText));
+        out->set_failed_evidence(Cut(
+            record.failed_check + " on " + id.value + ": " + record.failed_evidence, kMostText));
       }
     }
     if (record.passed_at && (newest == nullptr || *newest->passed_at < *record.passed_at)) {

@@ -198,8 +198,7 @@ api::GPUNodeStatus MakeNodeStatus(const api::GPUNodeStatus& before, const api::I
   const bool open = out.validated_count() > 0 &&
                     (out.phase() == "Admitted" || out.reason() == "DeviceQuarantined");
   const std::string reason = out.reason().empty() ? "WaitingForReport" : out.reason();
-  SetCondition(out.mutable_conditions(), "Ready",
-               open ? "True" : "False", reason, out.message(),
+  SetCondition(out.mutable_conditions(), "Ready", open ? "True" : "False", reason, out.message(),
                generation, now);
   SetCondition(out.mutable_conditions(), "Quarantined",
                out.phase() == "Quarantined" ? "True" : "False", reason,

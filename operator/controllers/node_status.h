@@ -17,11 +17,11 @@ struct VendorView {
   core::Vendor vendor = core::Vendor::kNvidia;
   const api::Stack* stack = nullptr;
   const core::admission::Memory* memory = nullptr;
-  const core::admission::Decision* decision = nullptr;  // nullptr: none since our start
+  const core::admission::Decision* decision = nullptr;        // nullptr: none since our start
   const std::vector<api::VerdictStatus>* verdicts = nullptr;  // those that were not Pass
   const std::vector<api::RateStatus>* rates = nullptr;
-  std::string run;                                      // the validation pod that is being made
-  std::string pool;                                     // empty: none
+  std::string run;     // the validation pod that is being made
+  std::string pool;    // empty: none
   std::string remark;  // what stands in the way apart from the decision
 };
 

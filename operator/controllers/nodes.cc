@@ -99,18 +99,18 @@ void NodeController::NoteStanding(const std::string& name, VendorState& state,
   state.pool = pool_name;
   if (pool == nullptr || !state.decision) return;
   const Decision& decision = *state.decision;
-  breakers_.Put(pool_name, name,
-                {.driver_version = state.stack.driver_version(),
-                 .running = running || state.pending.has_value(),
-                 .open = !decision.open.empty(),
-                 .troubled = decision.phase == Phase::kQuarantined ||
-                             decision.phase == Phase::kInconclusive,
-                 .failed_checks = FailedChecks(state.memory)});
+  breakers_.Put(
+      pool_name, name,
+      {.driver_version = state.stack.driver_version(),
+       .running = running || state.pending.has_value(),
+       .open = !decision.open.empty(),
+       .troubled = decision.phase == Phase::kQuarantined || decision.phase == Phase::kInconclusive,
+       .failed_checks = FailedChecks(state.memory)});
   breakers_.SetWaiting(pool_name, name, decision.waits);
 }
 
-void NodeController::NoteOldStanding(const std::string& name, const NodeState& state,
-                                     Vendor vendor, VendorState& vendor_state) {
+void NodeController::NoteOldStanding(const std::string& name, const NodeState& state, Vendor vendor,
+                                     VendorState& vendor_state) {
   const core::Pool* pool = PoolOf(name, vendor);
   if (pool == nullptr) return;
   for (const auto& old : state.written.vendors()) {
@@ -142,9 +142,9 @@ void NodeController::DecideVendor(const std::string& name, NodeState& state, Ven
 
   core::admission::Facts facts = FactsOf(name, vendor_state, vendor);
   AskBreakers(pool, facts);
-  Decision decision = core::admission::Decide(
-      facts, vendor_state.memory,
-      PolicyOf(pool, profile, options_.stale_after, facts.revalidate), now);
+  Decision decision =
+      core::admission::Decide(facts, vendor_state.memory,
+                              PolicyOf(pool, profile, options_.stale_after, facts.revalidate), now);
 
   if (vendor_state.run) {
     if (decision.memory.last_run != vendor_state.run->id) {

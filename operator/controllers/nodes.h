@@ -77,7 +77,7 @@ class NodeController {
     api::Stack stack;
     core::admission::Memory memory;
     std::optional<core::admission::Decision> decision;
-    std::optional<core::admission::Run> run;  // handed in, not judged yet
+    std::optional<core::admission::Run> run;   // handed in, not judged yet
     std::vector<api::VerdictStatus> verdicts;  // of the last run of the kernels, Pass left out
     std::vector<api::RateStatus> rates;
     std::vector<core::validation::NodeRate> node_rates;

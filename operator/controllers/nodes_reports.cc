@@ -85,9 +85,8 @@ void NodeController::TakeRun(const std::string& node, const api::ValidationRun& 
           {{"node", node}, {"error", read.error().message}});
     }
   }
-  const int degraded = profile == nullptr || profile->degraded_percent() == 0
-                           ? 5
-                           : profile->degraded_percent();
+  const int degraded =
+      profile == nullptr || profile->degraded_percent() == 0 ? 5 : profile->degraded_percent();
   const core::validation::Yardstick yardstick{.table = floors_,
                                               .overrides = overrides,
                                               .fleet = Medians(),

@@ -16,9 +16,8 @@ bool IsLabelName(const std::string& name) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
   };
   return !name.empty() && name.size() <= 63 && outer(name.front()) && outer(name.back()) &&
-         std::all_of(name.begin(), name.end(), [&](char c) {
-           return outer(c) || c == '-' || c == '_' || c == '.';
-         });
+         std::all_of(name.begin(), name.end(),
+                     [&](char c) { return outer(c) || c == '-' || c == '_' || c == '.'; });
 }
 
 std::string KeyOf(const api::Finding& finding) {
@@ -46,7 +45,8 @@ api::GPUNodeStatus NodeController::BuildStatus(const std::string& name,
           "no validation image is configured for this vendor; set image.validation in the chart's "
           "values";
     }
-    if (const core::Pool* pool = PoolOf(name, vendor); pool != nullptr) view.pool = pool->name.value;
+    if (const core::Pool* pool = PoolOf(name, vendor); pool != nullptr)
+      view.pool = pool->name.value;
     vendors.push_back(std::move(view));
   }
   const auto* object = FindGpuNode(store_, name);

@@ -29,10 +29,9 @@ std::string JoinCommas(const std::vector<std::string>& parts) {
 Json Arguments(const ValidationPodSpec& spec) {
   Json args = Json::array({"--backend", spec.machine_dir.empty() ? "auto" : "host", "--vendor",
                            std::string(core::VendorName(spec.vendor)), "--level",
-                           spec.path ? "L0" : spec.level,
-                           "--run-id", "$(POD_UID)", "--fingerprint", spec.fingerprint, "--report",
-                           "unix:/run/bimetal/agent.sock", "--timeout",
-                           std::to_string(spec.timeout.v / 1000)});
+                           spec.path ? "L0" : spec.level, "--run-id", "$(POD_UID)", "--fingerprint",
+                           spec.fingerprint, "--report", "unix:/run/bimetal/agent.sock",
+                           "--timeout", std::to_string(spec.timeout.v / 1000)});
   for (const auto& device : spec.devices) {
     if (spec.path) break;  // whatever it is given
     args.push_back("--device");
@@ -116,16 +115,16 @@ std::string BuildValidationPod(const ValidationPodSpec& spec) {
     tolerations.push_back(entry);
   }
   Json pod = {{"apiVersion", "v1"}, {"kind", "Pod"}};
-  pod["metadata"] = {{"name", spec.name},
-                     {"namespace", spec.name_space},
-                     {"labels",
-                      {{kValidatesLabel, std::string(core::VendorName(spec.vendor))},
-                       {kRunLabel, spec.path ? "path" : "kernels"},
-                       {"app.kubernetes.io/name", "bimetal-validation"},
-                       {"app.kubernetes.io/managed-by", "bimetal"}}},
-                     {"annotations",
-                      {{kPinnedNodeAnnotation, spec.node},
-                       {kRunDevicesAnnotation, JoinCommas(spec.devices)}}}};
+  pod["metadata"] = {
+      {"name", spec.name},
+      {"namespace", spec.name_space},
+      {"labels",
+       {{kValidatesLabel, std::string(core::VendorName(spec.vendor))},
+        {kRunLabel, spec.path ? "path" : "kernels"},
+        {"app.kubernetes.io/name", "bimetal-validation"},
+        {"app.kubernetes.io/managed-by", "bimetal"}}},
+      {"annotations",
+       {{kPinnedNodeAnnotation, spec.node}, {kRunDevicesAnnotation, JoinCommas(spec.devices)}}}};
   pod["spec"] = {{"restartPolicy", "Never"},
                  {"serviceAccountName", spec.service_account},
                  {"automountServiceAccountToken", false},

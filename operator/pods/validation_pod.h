@@ -31,10 +31,10 @@ struct ValidationPodSpec {
 std::string ValidationPodName(core::Vendor vendor, const std::string& node,
                               const std::string& cause);
 
-// The JSON of the pod. It tolerates the taint of an unproven node, runs without a token, and reports
-// to the agent's socket. It asks the scheduler for no device: the agent withholds them, and the pod
-// opens them by id. A path pod does the opposite: it asks for one device as a job would, gets it
-// from the plug-in and the runtime, and looks at what it was given.
+// The JSON of the pod. It tolerates the taint of an unproven node, runs without a token, and
+// reports to the agent's socket. It asks the scheduler for no device: the agent withholds them, and
+// the pod opens them by id. A path pod does the opposite: it asks for one device as a job would,
+// gets it from the plug-in and the runtime, and looks at what it was given.
 std::string BuildValidationPod(const ValidationPodSpec& spec);
 
 }  // namespace bimetal::op

@@ -28,7 +28,7 @@ inline constexpr char kPinnedNodeAnnotation[] = "bimetal.dev/node";
 inline constexpr char kValidatesLabel[] = "bimetal.dev/validates";  // vendor
 // On a Node: kCapabilityLabelPrefix + "fp8-ocp" = "validated".
 inline constexpr char kCapabilityLabelPrefix[] = "precision.bimetal.dev/";
-inline constexpr char kRunLabel[] = "bimetal.dev/run";               // kernels | path
+inline constexpr char kRunLabel[] = "bimetal.dev/run";                  // kernels | path
 inline constexpr char kRunDevicesAnnotation[] = "bimetal.dev/devices";  // ids, by commas
 // On a GPUNode: works as spec.revalidate does.
 inline constexpr char kRevalidateAnnotation[] = "bimetal.dev/revalidate";
@@ -83,7 +83,7 @@ bool SameForDecisions(const NodeRecord& a, const NodeRecord& b);
 struct Store {
   std::map<std::string, NodeRecord> nodes;
   std::map<ObjectKey, PodRecord> pods;
-  std::map<std::string, std::set<ObjectKey>> pods_by_job;  // job uid -> its pods
+  std::map<std::string, std::set<ObjectKey>> pods_by_job;   // job uid -> its pods
   std::map<std::string, std::set<ObjectKey>> runs_by_node;  // node -> its validation pods
   std::map<std::string, api::GPUNode> gpu_nodes;
   std::map<std::string, api::GPUPool> pools;

@@ -338,8 +338,8 @@ TEST_F(AgentTest, ExchangedDeviceIsShutThoughTheFingerprintIsTheSame) {
   const std::string before = Fingerprint(machine_->Read(), Vendor::kAmd);
   Change([](Inventory& now) { now.devices[1].id = DeviceId{"GPU-00000000000000a9"}; });
   EXPECT_EQ(Fingerprint(machine_->Read(), Vendor::kAmd), before);
-  EXPECT_TRUE(kubelet_.WaitForHealth(
-      kResource, {{kFirst, "Healthy"}, {"GPU-00000000000000a9", "Unhealthy"}}));
+  EXPECT_TRUE(kubelet_.WaitForHealth(kResource,
+                                     {{kFirst, "Healthy"}, {"GPU-00000000000000a9", "Unhealthy"}}));
 }
 
 TEST_F(AgentTest, CorruptStateIsReportedAndOpensNothing) {
@@ -466,6 +466,12 @@ TEST_F(AgentTest, StateThatCannotBeSavedIsReportedAndWorkGoesOn) {
   EXPECT_TRUE(kubelet_.WaitForHealth(kResource, kAllOpen));
   EXPECT_TRUE(operator_->WaitForCall(
       [&](const FakeCall& call) { return HasFinding(call, "StateNotSaved"); }));
+  EXPECT_TRUE(Eventually([&] {
+    return HttpGet(metrics().port(), "/metrics")
+               .find(
+                   "bimetal_agent_findings{code=\"StateNotSaved\",severity=\"Warning\",vendor="
+                   "\"\"} 1") != std::string::npos;
+  }));
 }
 
 }  // namespace

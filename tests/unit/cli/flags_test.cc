@@ -54,9 +54,11 @@ TEST(ParseFlags, HelpOfEachCommandNeedsNoArguments) {
 }
 
 TEST(ParseFlags, NamesWhatIsWrong) {
-  EXPECT_EQ(ErrorOf({}), "no command given; use nodes, jobs, explain, validate, doctor, version or help");
-  EXPECT_EQ(ErrorOf({"pods"}),
-            "unknown command \"pods\"; use nodes, jobs, explain, validate, doctor, version or help");
+  EXPECT_EQ(ErrorOf({}),
+            "no command given; use nodes, jobs, explain, validate, doctor, version or help");
+  EXPECT_EQ(
+      ErrorOf({"pods"}),
+      "unknown command \"pods\"; use nodes, jobs, explain, validate, doctor, version or help");
   EXPECT_EQ(ErrorOf({"help", "x"}),
             "unknown command \"x\"; use nodes, jobs, explain, validate, doctor, version or help");
   EXPECT_EQ(ErrorOf({"nodes", "--wide"}), "unknown option --wide");

@@ -21,11 +21,10 @@ spec:
   date: 2026-01-31
 )");
   ASSERT_TRUE(json) << json.error().message;
-  EXPECT_EQ(*json,
-            R"({"kind":"ValidationProfile","spec":{"retries":3,"share":-0.5e3,)"
-            R"("floors":[{"model":"10de:2330","value":"2200","check":"hbm-triad"}],)"
-            R"("quoted":"true","plain":"yes please","on":true,"nothing":null,"octal":"010",)"
-            R"("date":"2026-01-31"}})");
+  EXPECT_EQ(*json, R"({"kind":"ValidationProfile","spec":{"retries":3,"share":-0.5e3,)"
+                   R"("floors":[{"model":"10de:2330","value":"2200","check":"hbm-triad"}],)"
+                   R"("quoted":"true","plain":"yes please","on":true,"nothing":null,"octal":"010",)"
+                   R"("date":"2026-01-31"}})");
   EXPECT_EQ(*YamlToJson(R"({"a": [1, "2", null]})"), R"({"a":[1,"2",null]})") << "JSON is YAML";
 }
 

@@ -12,9 +12,11 @@ class BreakersTest : public ::testing::Test {
  protected:
   BreakersTest() {
     for (int i = 0; i < 10; ++i) {
-      nodes[NodeName{"n" + std::to_string(i)}] =
-          NodeStanding{.driver_version = "550", .running = false, .open = true, .troubled = false,
-                       .failed_checks = {}};
+      nodes[NodeName{"n" + std::to_string(i)}] = NodeStanding{.driver_version = "550",
+                                                              .running = false,
+                                                              .open = true,
+                                                              .troubled = false,
+                                                              .failed_checks = {}};
     }
   }
   NodeStanding& Node(int i) { return nodes[NodeName{"n" + std::to_string(i)}]; }
@@ -32,9 +34,9 @@ class BreakersTest : public ::testing::Test {
 TEST_F(BreakersTest, AHealthyPoolHoldsNothing) {
   EXPECT_FALSE(State().Open());
   EXPECT_EQ(State().Text(limits), "");
-  EXPECT_EQ(State().NoSlot(limits) + State().Held("550", limits) +
-                State().HeldPlanned("550", limits),
-            "");
+  EXPECT_EQ(
+      State().NoSlot(limits) + State().Held("550", limits) + State().HeldPlanned("550", limits),
+      "");
 }
 
 TEST_F(BreakersTest, RunsAreCountedAndTheLastSlotIsTheLast) {

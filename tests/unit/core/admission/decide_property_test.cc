@@ -148,7 +148,10 @@ class World {
   }
 
   void AddFault(const DeviceId& device) {
-    Fault fault{.code = "xid", .device = device, .effect = Effect::kCordon, .event = "",
+    Fault fault{.code = "xid",
+                .device = device,
+                .effect = Effect::kCordon,
+                .event = "",
                 .evidence = "line"};
     if (OneIn(3)) fault.effect = Effect::kRevalidate;
     if (OneIn(2)) fault.event = "e" + std::to_string(++faults_);
@@ -165,8 +168,8 @@ class World {
     Run run{.id = OneIn(8) ? "pod-0" : facts.pod->id,
             .fingerprint = OneIn(10) ? "" : made_under_.second,
             .verdicts = {}};
-    const bool counts = run.id == facts.pod->id && !run.fingerprint.empty() &&
-                        made_under_ == Situation();
+    const bool counts =
+        run.id == facts.pod->id && !run.fingerprint.empty() && made_under_ == Situation();
     bool all = true;
     for (const auto& device : facts.report->devices) {
       if (!facts.pod->devices.contains(device.id) || OneIn(12)) continue;
@@ -287,8 +290,8 @@ TEST(AdmissionProperty, ADeviceThatAPodHoldsIsNeverRun) {
     EXPECT_FALSE(decision.run_devices.empty());
     EXPECT_TRUE(world.facts.no_slot.empty());
     for (const auto& d : world.facts.report->devices) {
-      const bool run = std::binary_search(decision.run_devices.begin(),
-                                          decision.run_devices.end(), d.id);
+      const bool run =
+          std::binary_search(decision.run_devices.begin(), decision.run_devices.end(), d.id);
       EXPECT_FALSE(run && d.in_use.value_or(false));
       EXPECT_FALSE(run && std::binary_search(decision.open.begin(), decision.open.end(), d.id) &&
                    world.policy.enforce);

@@ -1,4 +1,5 @@
-// What holds device by device: quarantine, findings, busy devices, the path, expectations, breakers.
+// What holds device by device: quarantine, findings, busy devices, the path, expectations,
+// breakers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,8 +20,8 @@ class DevicesTest : public ::testing::Test {
   DevicesTest() {
     now = TimePoint{1'000'000'000};
     policy.by_device = true;
-    facts.report = Report{.received = now, .boot_id = "boot-1", .fingerprint = "fp-1",
-                          .devices = {}};
+    facts.report =
+        Report{.received = now, .boot_id = "boot-1", .fingerprint = "fp-1", .devices = {}};
     for (const auto& id : {kD0, kD1, kD2}) {
       facts.report->devices.push_back({.id = id, .health = DeviceHealth::kHealthy});
     }
@@ -45,7 +46,8 @@ class DevicesTest : public ::testing::Test {
   // It ends with Pass for each of its devices but these.
   const Decision& End(const std::map<DeviceId, Verdict>& others = {},
                       const std::string& capability = "") {
-    admission::Run run{.id = facts.pod->id, .fingerprint = facts.report->fingerprint, .verdicts = {}};
+    admission::Run run{
+        .id = facts.pod->id, .fingerprint = facts.report->fingerprint, .verdicts = {}};
     run.level = "L1";
     for (const auto& id : facts.pod->devices) {
       const auto it = others.find(id);
@@ -172,10 +174,10 @@ TEST_F(DevicesTest, AnEventDuringARunVoidsIt) {
   Start();
   Find("xid-48", Effect::kCordon, kD1, "e1");
   facts.run = admission::Run{.id = facts.pod->id,
-                  .fingerprint = "fp-1",
-                  .verdicts = {{"memory", kD0, Verdict::kPass, ""},
-                               {"memory", kD1, Verdict::kPass, ""},
-                               {"memory", kD2, Verdict::kPass, ""}}};
+                             .fingerprint = "fp-1",
+                             .verdicts = {{"memory", kD0, Verdict::kPass, ""},
+                                          {"memory", kD1, Verdict::kPass, ""},
+                                          {"memory", kD2, Verdict::kPass, ""}}};
   Step();
   EXPECT_EQ(decision.end_run, "pod-1");
   EXPECT_THAT(decision.open, IsEmpty());

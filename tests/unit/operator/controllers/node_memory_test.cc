@@ -27,8 +27,11 @@ class Maker {
                 .cordoned = Text(),
                 .due = Text()};
     }
-    out.path = {
-        .fingerprint = Text(), .boot_id = Text(), .failures = Up(3), .reason = Text(), .next = Time()};
+    out.path = {.fingerprint = Text(),
+                .boot_id = Text(),
+                .failures = Up(3),
+                .reason = Text(),
+                .next = Time()};
     out.inconclusive_runs = Up(4);
     out.inconclusive_reason = Text();
     out.next_run = Time();

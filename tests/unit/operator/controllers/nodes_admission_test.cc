@@ -73,8 +73,8 @@ TEST(NodeAdmissionTest, NoMoreRunsThanTheProfileAllowsAndTheNextStartsWhenOneEnd
     ASSERT_THAT(pods, SizeIs(std::min<std::size_t>(10, done + 3)));
     const auto record = world.Appear(pods[done].body, "run-" + std::to_string(done));
     const std::string node = record.holds.node.value;
-    world.nodes.OnReport(world.ReportRun(node, "nvidia", 1, "run-" + std::to_string(done), "Pass",
-                                         "Pass"));
+    world.nodes.OnReport(
+        world.ReportRun(node, "nvidia", 1, "run-" + std::to_string(done), "Pass", "Pass"));
     world.Vanish(record.holds.name);
     world.nodes.Touch(node);
     world.nodes.Reconcile();
@@ -176,8 +176,9 @@ TEST(NodeAdmissionTest, TheAnnotationAsksForARunAsTheSpecDoes) {
   world.Show("n1");
   world.nodes.OnReport(world.Report("n1", "nvidia", 1));
   EXPECT_THAT(world.writes.Of("create", "pods"), SizeIs(1));
-  (*world.store.gpu_nodes["n1"].mutable_metadata()->mutable_annotations())
-      ["bimetal.dev/revalidate"] = "L2 after a repair";
+  (*world.store.gpu_nodes["n1"]
+        .mutable_metadata()
+        ->mutable_annotations())["bimetal.dev/revalidate"] = "L2 after a repair";
   world.nodes.Touch("n1");
   world.nodes.Reconcile();
   ASSERT_THAT(world.writes.Of("create", "pods"), SizeIs(2));
@@ -210,8 +211,9 @@ TEST(NodePatchTest, TakesOffTheLabelOfACapabilityThatIsNotProvenAnyMore) {
   node.node.labels = {{"precision.bimetal.dev/bf16", "validated"},
                       {"precision.bimetal.dev/fp8-ocp", "validated"},
                       {"other", "x"}};
-  EXPECT_EQ(op::NodePatch(node, false, {{"precision.bimetal.dev/bf16", "validated"}}),
-            R"({"metadata":{"resourceVersion":"42","labels":{"precision.bimetal.dev/fp8-ocp":null}}})");
+  EXPECT_EQ(
+      op::NodePatch(node, false, {{"precision.bimetal.dev/bf16", "validated"}}),
+      R"({"metadata":{"resourceVersion":"42","labels":{"precision.bimetal.dev/fp8-ocp":null}}})");
   EXPECT_EQ(op::NodePatch(node, false,
                           {{"precision.bimetal.dev/bf16", "validated"},
                            {"precision.bimetal.dev/fp8-ocp", "validated"}}),
