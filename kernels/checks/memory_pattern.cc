@@ -121,7 +121,8 @@ Outcome<std::uint64_t> BytesToTest(Device& device, const CheckRequest& request) 
   KERNELS_TRY_ASSIGN(const MemoryInfo memory, device.QueryMemory());
   std::uint64_t bytes = request.memory_bytes;
   if (bytes == 0) bytes = device.info().default_test_bytes;
-  if (bytes == 0) bytes = memory.free_bytes / 100 * request.memory_percent;
+  // At least that share: rounded up to whole pages.
+  if (bytes == 0) bytes = (memory.free_bytes / 100 * request.memory_percent + 4095) / 4096 * 4096;
   bytes = bytes / 4096 * 4096;
   if (bytes < kMinBytes) {
     return DeviceError{DeviceErrorCode::kOutOfMemory,
@@ -132,7 +133,7 @@ Outcome<std::uint64_t> BytesToTest(Device& device, const CheckRequest& request) 
   return bytes;
 }
 
-CheckResult Judge(const Tally& tally, std::uint64_t bytes) {
+CheckResult Judge(const Tally& tally, std::uint64_t bytes, const std::string& beginning) {
   CheckResult result;
   result.value = std::to_string(bytes);
   result.unit = "bytes";
@@ -146,7 +147,8 @@ CheckResult Judge(const Tally& tally, std::uint64_t bytes) {
     result.evidence = "first mismatch at offset " + Hex(tally.first->first * 8) + ", expected " +
                       Hex(tally.first->expected) + ", found " + Hex(tally.first->found) +
                       ", step '" + tally.first_step + "'; differing bits " + Hex(tally.bits) +
-                      "; " + std::to_string(tally.mismatches) + " mismatches over all steps";
+                      "; " + std::to_string(tally.mismatches) + " mismatches over all steps" +
+                      beginning;
   } else {
     result.verdict = VerdictKind::kPass;
     result.evidence = std::to_string(std::size(kSteps)) + " pattern steps, 0 mismatches";
@@ -165,12 +167,15 @@ Outcome<CheckResult> Run(Device& device, const CheckRequest& request) {
   }
   KERNELS_TRY_ASSIGN(DeviceBuffer records,
                      DeviceBuffer::Make(device, shape.total() * sizeof(MemoryRecord)));
+  // On a real device the place in its address space is what other tools of the vendor speak of.
+  const std::string beginning =
+      device.info().simulated ? "" : "; offset 0 is address " + Hex(words.get().address);
   MemoryTest test(device, std::move(words), std::move(records), shape, request.deadline);
   for (std::uint32_t round = 0; round < request.rounds; ++round) {
     KERNELS_TRY(test.RunRound(request.seed + round));
     if (test.tally().silent_thread) break;
   }
-  return Judge(test.tally(), bytes);
+  return Judge(test.tally(), bytes, beginning);
 }
 
 }  // namespace

@@ -68,7 +68,8 @@ Worker Start(const RunOptions& options, const std::vector<std::string>& argument
   return worker;
 }
 
-// Relays lines until the worker closes its output. False where the deadline passed first.
+// Relays lines until the worker closes its output. False where the deadline passed first, or where
+// it said all that it had to say and does not leave: it hangs in a library's own end.
 bool RelayAll(int output, Deadline deadline, Board& board) {
   std::string text;
   std::array<char, 16384> buffer{};
@@ -84,7 +85,9 @@ bool RelayAll(int output, Deadline deadline, Board& board) {
     if (got <= 0) return true;
     text.append(buffer.data(), static_cast<std::size_t>(got));
     for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n')) {
-      board.Relay(text.substr(0, end));
+      const std::string line = text.substr(0, end);
+      if (Board::IsDone(line)) deadline = std::min(deadline, Clock::now() + kPatience);
+      board.Relay(line);
       text.erase(0, end + 1);
     }
     if (text.size() > kMaxLine) return false;

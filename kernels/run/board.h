@@ -46,6 +46,8 @@ class Board {
   // Takes one line or event that a Board of another process said, and says it if it is a line. The
   // other's `done` is dropped: this Board says its own.
   void Relay(const std::string& line);
+  // Whether the line is the last of a run.
+  static bool IsDone(const std::string& line);
   // The check that last began on a device (by Begin, or relayed); empty: none.
   std::string LastStep(const std::string& device);
   // Nothing more will come: every thread has returned.

@@ -15,11 +15,13 @@ std::string TextOf(const JsonValue& value, std::string_view key) {
 
 }  // namespace
 
+bool Board::IsDone(const std::string& line) { return line.starts_with("{\"type\":\"done\""); }
+
 // Events are told before the lines that they are about, so no line needs to be read.
 void Board::Relay(const std::string& line) {
   const std::lock_guard lock(mutex_);
   if (closed_) return;
-  if (line.starts_with("{\"type\":\"done\"")) return;
+  if (IsDone(line)) return;
   if (!line.starts_with("{\"event\":")) {
     Say(line);
     return;

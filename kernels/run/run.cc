@@ -109,7 +109,8 @@ void RunDevices(const std::shared_ptr<Session>& session, Deadline deadline) {
     });
   }
   std::unique_lock lock(session->mutex);
-  session->changed.wait_until(lock, deadline + kHangGrace, [&] {
+  const auto grace = std::min(kHangGrace, session->options.grace / 2);
+  session->changed.wait_until(lock, deadline + grace, [&] {
     return std::all_of(session->slots.begin(), session->slots.end(),
                        [](const auto& slot) { return slot->done; });
   });

@@ -192,7 +192,7 @@ TEST_F(RunTest, HangInAnyCallIsInconclusiveAndNamed) {
         Machine(Device("hung", "amd", R"({"kind":"hang","call":")" + std::string(call) + R"("})"));
     options.checks = {FindCheck("host-to-device")};
     options.timeout = std::chrono::milliseconds(50);
-    options.grace = std::chrono::milliseconds(600);
+    options.grace = std::chrono::milliseconds(100);
     const Lines lines = RunLines(options);
     EXPECT_THAT(lines.Verdicts().at("host-to-device hung"),
                 HasSubstr("Inconclusive: no answer from the device or its driver in time: " +
