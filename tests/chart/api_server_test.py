@@ -111,7 +111,9 @@ def test_a_job_keeps_every_field_and_gets_its_defaults():
     server.apply({"apiVersion": "bimetal.dev/v1alpha1", "kind": "ValidationProfile",
                   "metadata": {"name": "empty"}})
     assert server.get("validationprofile", "empty")["spec"] == {
-        "level": "L1", "timeout": "2m0s", "retries": 5}
+        "level": "L1", "timeout": "2m0s", "retries": 5, "degraded": "Admit", "degradedPercent": 5,
+        "quarantine": "Device", "pathCheck": "Run", "onFault": "Nothing",
+        "breakers": {"maxRuns": 16, "maxShutPercent": 50, "maxSameFailures": 3}}
 
 
 def test_bad_jobs_are_refused_with_field_and_remedy():
