@@ -163,7 +163,8 @@ void NodeController::DecideVendor(const std::string& name, NodeState& state, Ven
     EndRun(name, decision.end_run);
     vendor_state.pending.reset();
   }
-  const bool running = facts.pod && facts.pod->id != decision.memory.last_run;
+  // A run takes its slot until its pod is asked to go: pods are what a limit is about.
+  const bool running = facts.pod.has_value();
   vendor_state.decision = std::move(decision);
   if (vendor_state.decision->start_run && pool != nullptr && !vendor_state.pending) {
     StartRun(name, vendor, state, *pool);

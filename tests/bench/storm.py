@@ -64,7 +64,8 @@ def operator_pid():
     return max(found)[1] if found else None
 
 
-def peak_memory_mib(pid):
+def peak_memory_mib():
+    pid = operator_pid() or sys.exit("no bimetal-operator runs on this host")
     with open(f"/proc/{pid}/status", encoding="utf-8") as status:
         for line in status:
             if line.startswith("VmHWM:"):
@@ -102,15 +103,14 @@ def main():
     args = parser.parse_args()
     kubectl("apply", "-f", "-", stdin=json.dumps(profile()))
     kubectl("apply", "-f", "-", stdin=json.dumps(POOL))
-    pid = operator_pid() or sys.exit("no bimetal-operator runs on this host")
-    idle = peak_memory_mib(pid)
+    idle = peak_memory_mib()
     most = [0]
     with open(args.log, "w", encoding="utf-8") as log:
         hollow = subprocess.Popen([*args.hollow, "--next-driver", NEXT_DRIVER, "--fail", str(FAILING)],
                                   stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
     try:
         took = wait("every node is admitted", lambda now: admitted(now, "hollow-1") == args.nodes, 1800, most)
-        memory = peak_memory_mib(pid)
+        memory = peak_memory_mib()
         print(f"  {args.nodes} nodes registered and admitted in {took:.0f} s, at most {most[0]} runs at once; operator's "
               f"peak memory {memory} MiB, {idle} before", file=sys.stderr)
         if most[0] > MAX_RUNS:
@@ -136,7 +136,7 @@ def main():
 
         kubectl("apply", "-f", "-", stdin=json.dumps(profile(maxSameFailures=1000)))
         again = wait("the others are admitted", lambda now: admitted(now, NEXT_DRIVER) == args.nodes - FAILING, 1800, most)
-        memory = peak_memory_mib(pid)
+        memory = peak_memory_mib()
         print(f"  the profile lets them go on: {again:.0f} s; operator's peak memory {memory} MiB", file=sys.stderr)
         print(f"storm {took:.0f} s memory-mib {memory} held {waiting} revalidated {again:.0f} s", flush=True)
     finally:
