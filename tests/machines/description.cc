@@ -15,12 +15,22 @@ struct KindName {
   std::string_view name;
   Fault::Kind kind;
 };
-constexpr std::array<KindName, 6> kKinds = {{{"memory", Fault::Kind::kMemory},
-                                             {"compute", Fault::Kind::kCompute},
-                                             {"hang", Fault::Kind::kHang},
-                                             {"vanish", Fault::Kind::kVanish},
-                                             {"xid", Fault::Kind::kXid},
-                                             {"ecc", Fault::Kind::kEcc}}};
+constexpr std::array<KindName, 16> kKinds = {{{"memory", Fault::Kind::kMemory},
+                                              {"compute", Fault::Kind::kCompute},
+                                              {"hang", Fault::Kind::kHang},
+                                              {"vanish", Fault::Kind::kVanish},
+                                              {"xid", Fault::Kind::kXid},
+                                              {"ecc", Fault::Kind::kEcc},
+                                              {"skip", Fault::Kind::kSkip},
+                                              {"corruptHost", Fault::Kind::kCorruptHost},
+                                              {"corruptPeer", Fault::Kind::kCorruptPeer},
+                                              {"errors", Fault::Kind::kErrors},
+                                              {"slowMemory", Fault::Kind::kSlowMemory},
+                                              {"slowHost", Fault::Kind::kSlowHost},
+                                              {"slowLink", Fault::Kind::kSlowLink},
+                                              {"slowCompute", Fault::Kind::kSlowCompute},
+                                              {"linkDown", Fault::Kind::kLinkDown},
+                                              {"noMemory", Fault::Kind::kNoMemory}}};
 
 // Reads the keys of one map; the first error stays.
 class Keys {
@@ -115,6 +125,8 @@ Fault ReadFault(const YAML::Node& node, const std::string& where, std::string& e
   keys.Integer("unit", fault.unit, 0, 1'000'000, false);
   keys.Integer("code", fault.code, 1, 100'000, false);
   keys.Integer("count", fault.count, 1, 1'000'000, false);
+  keys.Integer("percent", fault.percent, 1, 99, false);
+  keys.Text("call", fault.call, false);
   keys.Integer("sequence", fault.sequence, 0, kMost, false);
   keys.RefuseOthers();
   return fault;
@@ -210,6 +222,24 @@ void ReadAnswers(Keys& keys, GpuGroup& group, std::string& error) {
   }
 }
 
+void ReadRates(Keys& keys, GpuGroup& group, std::string& error) {
+  const YAML::Node node = keys.Get("rates");
+  if (!node.IsDefined()) return;
+  if (!node.IsMap()) {
+    keys.Refuse("rates", "not a map");
+    return;
+  }
+  for (const auto& entry : node) {
+    const std::string& check = entry.first.Scalar();
+    Keys one(entry.second, keys.where() + ".rates." + check, error);
+    ClaimedRate rate;
+    one.Integer("value", rate.value, 1, 1'000'000'000'000, true);
+    one.Integer("noisePercent", rate.noise_percent, 0, 50, false);
+    one.RefuseOthers();
+    group.rates[check] = rate;
+  }
+}
+
 GpuGroup ReadGroup(const YAML::Node& node, const std::string& where, std::string& error) {
   Keys keys(node, where, error);
   GpuGroup group;
@@ -241,6 +271,7 @@ GpuGroup ReadGroup(const YAML::Node& node, const std::string& where, std::string
     one.Integer("width", group.link_width, 1, 32, false);
     one.RefuseOthers();
   }
+  ReadRates(keys, group, error);
   if (amd) ReadPartition(keys, group, error);
   if (!amd) ReadMig(keys, group, error);
   if (!amd) ReadAnswers(keys, group, error);
@@ -274,9 +305,13 @@ Result<Fault::Kind> ParseFaultKind(std::string_view name) {
   for (const KindName& known : kKinds) {
     if (known.name == name) return known.kind;
   }
-  return Fail(ErrorCode::kInvalid, "unknown fault kind '" + std::string(name) +
-                                       "' (memory, compute, hang, vanish, xid or ecc)");
+  std::string known;
+  for (const KindName& one : kKinds) known += (known.empty() ? "" : ", ") + std::string(one.name);
+  return Fail(ErrorCode::kInvalid,
+              "unknown fault kind '" + std::string(name) + "' (there are " + known + ")");
 }
+
+bool IsOfValidationOnly(Fault::Kind kind) { return kind >= Fault::Kind::kSkip; }
 
 int Description::GpuCount() const {
   int count = 0;
@@ -336,8 +371,8 @@ std::string FormatState(const State& state) {
            ", device: " + std::to_string(f.device) + ", offset: " + std::to_string(f.offset) +
            ", bit: " + std::to_string(f.bit) + ", stuck: " + std::to_string(f.stuck) +
            ", unit: " + std::to_string(f.unit) + ", code: " + std::to_string(f.code) +
-           ", count: " + std::to_string(f.count) + ", sequence: " + std::to_string(f.sequence) +
-           "}\n";
+           ", count: " + std::to_string(f.count) + ", percent: " + std::to_string(f.percent) +
+           ", call: \"" + f.call + "\", sequence: " + std::to_string(f.sequence) + "}\n";
   }
   return out;
 }

@@ -12,7 +12,25 @@ namespace bimetal::machines {
 
 // Trouble put into one device of a simulated machine.
 struct Fault {
-  enum class Kind { kMemory, kCompute, kHang, kVanish, kXid, kEcc };
+  enum class Kind {
+    kMemory,
+    kCompute,
+    kHang,
+    kVanish,
+    kXid,
+    kEcc,
+    // Of the validation program alone; what they do: docs/reference/validation-checks.md.
+    kSkip,
+    kCorruptHost,
+    kCorruptPeer,
+    kErrors,
+    kSlowMemory,
+    kSlowHost,
+    kSlowLink,
+    kSlowCompute,
+    kLinkDown,
+    kNoMemory
+  };
   Kind kind = Kind::kMemory;
   int device = 0;             // counts through all groups of the machine
   std::int64_t offset = 0;    // memory: byte offset
@@ -20,12 +38,24 @@ struct Fault {
   std::int64_t stuck = 1;     // memory: the value that the bit always has
   std::int64_t unit = 0;      // compute: the unit that computes wrongly
   std::int64_t code = 79;     // xid: the number
-  std::int64_t count = 1;     // ecc: uncorrectable errors
+  std::int64_t count = 1;     // ecc, errors: uncorrectable errors
+  std::int64_t percent = 50;  // slow...: by how much
+  std::string call = {};      // hang: the validation program's call; empty: launches
   std::int64_t sequence = 0;  // xid: place in the kernel log; set when it is put in
   bool operator==(const Fault&) const = default;
 };
 std::string_view FaultKindName(Fault::Kind kind);
 Result<Fault::Kind> ParseFaultKind(std::string_view name);
+
+// Whether the fault is nothing to the agent.
+bool IsOfValidationOnly(Fault::Kind kind);
+
+// What a device claims as its rate, in thousandths of the check's unit: MB/s, GFLOPS, ns.
+struct ClaimedRate {
+  std::int64_t value = 0;
+  std::int64_t noise_percent = 1;
+};
+using ClaimedRates = std::map<std::string, ClaimedRate>;  // by check
 
 struct MigInstance {
   std::string profile;  // 1g.10gb
@@ -50,14 +80,16 @@ struct GpuGroup {
   std::int64_t link_width = 16;
   // AMD: dkms, in-tree; NVIDIA: open, proprietary. Empty: dkms, open.
   std::string flavor;
+  // Where they differ from what is usual for the architecture.
+  ClaimedRates rates;
   // AMD
   std::string compute_partition = "SPX";
   std::string memory_partition = "NPS1";
   int partitions = 1;                           // devices that one GPU is cut into
   std::string partition_entry = "amdgpu_xcp.";  // or amdgpu_xcp_, as older drivers name them
   // NVIDIA
-  int nvlinks = 0;      // of each GPU, to switches; 0: it has none
-  std::string toolkit;  // version of the container toolkit on the machine; empty: none
+  int nvlinks = 0;               // of each GPU, to switches; 0: it has none
+  std::string toolkit;           // version of the container toolkit on the machine; empty: none
   std::vector<MigInstance> mig;  // not empty: MIG is on, each GPU has these
   // Answers of the library that differ: query -> value or "!code"; by device of the group, -1: all.
   std::map<int, std::map<std::string, std::string>> answers;

@@ -27,9 +27,10 @@ using bimetal::machines::Machine;
 
 constexpr std::string_view kUsage =
     "usage: bimetal-machine build DESCRIPTION.yaml FOLDER [--node NAME] [--seed N] [--nvml FILE]\n"
-    "       bimetal-machine fault FOLDER --device N --kind memory|compute|hang|vanish|xid|ecc\n"
+    "       bimetal-machine fault FOLDER --device N --kind KIND    (README.md lists the kinds)\n"
     "                       [--offset BYTES --bit N --stuck 0|1] [--unit N] [--code N] [--count "
     "N]\n"
+    "                       [--percent N] [--call NAME]\n"
     "       bimetal-machine clear FOLDER [--device N] [--kind KIND]\n"
     "       bimetal-machine reboot FOLDER\n"
     "       bimetal-machine list FOLDER\n"
@@ -103,8 +104,8 @@ Status Build(const Arguments& arguments) {
 }
 
 Status InjectFault(const Arguments& arguments, Machine& machine) {
-  BIMETAL_TRY(OnlyOptions(arguments,
-                          {"device", "kind", "offset", "bit", "stuck", "unit", "code", "count"}));
+  BIMETAL_TRY(OnlyOptions(arguments, {"device", "kind", "offset", "bit", "stuck", "unit", "code",
+                                      "count", "percent", "call"}));
   if (!arguments.options.contains("device") || !arguments.options.contains("kind")) {
     return Fail(ErrorCode::kInvalid, "fault needs --device and --kind");
   }
@@ -118,6 +119,8 @@ Status InjectFault(const Arguments& arguments, Machine& machine) {
   BIMETAL_TRY(Number(arguments, "unit", fault.unit));
   BIMETAL_TRY(Number(arguments, "code", fault.code));
   BIMETAL_TRY(Number(arguments, "count", fault.count));
+  BIMETAL_TRY(Number(arguments, "percent", fault.percent));
+  if (arguments.options.contains("call")) fault.call = arguments.options.at("call");
   if (device > 4095 || fault.bit > 63 || fault.stuck > 1) {
     return Fail(ErrorCode::kInvalid, "--device, --bit (0 to 63) or --stuck (0, 1) is too large");
   }

@@ -23,6 +23,11 @@ std::string Text(std::string_view value) {
   return out + "\"";
 }
 
+bool IsSlow(Fault::Kind kind) {
+  return kind == Fault::Kind::kSlowMemory || kind == Fault::Kind::kSlowHost ||
+         kind == Fault::Kind::kSlowLink || kind == Fault::Kind::kSlowCompute;
+}
+
 std::string FaultJson(const Fault& fault) {
   std::string out = "{\"kind\":" + Text(FaultKindName(fault.kind));
   if (fault.kind == Fault::Kind::kMemory) {
@@ -30,7 +35,22 @@ std::string FaultJson(const Fault& fault) {
            ",\"stuck\":" + std::to_string(fault.stuck);
   }
   if (fault.kind == Fault::Kind::kCompute) out += ",\"unit\":" + std::to_string(fault.unit);
+  if (fault.kind == Fault::Kind::kErrors) out += ",\"count\":" + std::to_string(fault.count);
+  if (IsSlow(fault.kind)) out += ",\"percent\":" + std::to_string(fault.percent);
+  if (fault.kind == Fault::Kind::kHang && !fault.call.empty()) {
+    out += ",\"call\":" + Text(fault.call);
+  }
   return out + "}";
+}
+
+// ,"rates":{...}; nothing where none is claimed.
+std::string RatesJson(const ClaimedRates& rates) {
+  std::string out;
+  for (const auto& [check, rate] : rates) {
+    out += (out.empty() ? "" : ",") + Text(check) + ":{\"value\":" + std::to_string(rate.value) +
+           ",\"noisePercent\":" + std::to_string(rate.noise_percent) + "}";
+  }
+  return out.empty() ? "" : ",\"rates\":{" + out + "}";
 }
 
 // The faults of a GPU that reach partition `part` of `parts`, in the partition's own addresses.
@@ -185,7 +205,9 @@ Tree RenderMachine(const Description& description, const State& state, const std
 std::vector<SimulatedDevice> DevicesOf(const Description& description, const State& state) {
   std::vector<SimulatedDevice> devices;
   for (const Gpu& gpu : GpusOf(description, state)) {
+    const std::size_t before = devices.size();
     gpu.group->vendor == "amd" ? AddAmdDevices(gpu, devices) : AddNvidiaDevices(gpu, devices);
+    for (std::size_t i = before; i < devices.size(); ++i) devices[i].rates = gpu.group->rates;
   }
   return devices;
 }
@@ -202,7 +224,7 @@ std::string DevicesJson(const std::vector<SimulatedDevice>& devices) {
     for (std::size_t k = 0; k < d.faults.size(); ++k) {
       out += (k == 0 ? "" : ",") + FaultJson(d.faults[k]);
     }
-    out += "]}";
+    out += "]" + RatesJson(d.rates) + "}";
   }
   return out + "\n]}\n";
 }

@@ -20,6 +20,7 @@ struct SimulatedDevice {
   std::int64_t memory_bytes = 0;
   std::string pci_address;
   std::vector<Fault> faults;  // those that the host back end knows
+  ClaimedRates rates = {};
 };
 
 // One GPU of a group with all that is derived from the node's name and the seed.

@@ -87,7 +87,9 @@ std::map<std::string, std::string> Answers(const Gpu& gpu) {
     out["ecc_uncorrected"] = std::to_string(ecc->count);
   }
   if (gpu.Has(Fault::Kind::kVanish)) out["state"] = "lost";
-  if (gpu.Has(Fault::Kind::kHang)) out["state"] = "hang";
+  const Fault* hang = gpu.Find(Fault::Kind::kHang);
+  // With a call it is the validation program's alone.
+  if (hang != nullptr && hang->call.empty()) out["state"] = "hang";
   return out;
 }
 

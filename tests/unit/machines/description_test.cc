@@ -50,6 +50,9 @@ TEST(DescriptionTest, NamesThePlaceOfAMistake) {
       {Replaced("driver: 6.12.12", "driver: 6.12.12\n    nvlinks: 18"), "gpus[0].nvlinks"},
       {Good() + "files: {../etc/passwd: x}", "is no path under the root"},
       {Good() + "faults: [{kind: gremlin, device: 1}]", "faults[0].kind"},
+      {Good() + "faults: [{kind: slowHost, device: 1, percent: 100}]", "faults[0].percent"},
+      {Replaced("driver: 6.12.12", "driver: 6.12.12\n    rates: {hbm-dot: {value: fast}}"),
+       "gpus[0].rates.hbm-dot.value"},
       {Good() + "faults: [{kind: hang, device: 8}]", "device 8"},
       {Good() + "faults: [{kind: memory, device: 0, offset: 206141652992}]", "memory"},
       {Good() + "faults: [{kind: compute, device: 0, unit: 304}]", "compute units"},
@@ -79,7 +82,11 @@ TEST(DescriptionTest, StateRoundTrips) {
   fault.offset = 4096;
   fault.bit = 63;
   fault.stuck = 0;
-  state.faults = {fault, {Fault::Kind::kXid, 1}};
+  Fault slow{Fault::Kind::kSlowLink, 3};
+  slow.percent = 17;
+  Fault hang{Fault::Kind::kHang, 4};
+  hang.call = "peer";
+  state.faults = {fault, {Fault::Kind::kXid, 1}, slow, hang};
   const auto parsed = ParseState(FormatState(state));
   ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
   EXPECT_EQ(parsed->faults, state.faults);

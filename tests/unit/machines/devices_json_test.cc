@@ -50,6 +50,29 @@ TEST_F(DevicesJsonTest, CarriesTheFaultsThatTheHostBackEndKnows) {
   EXPECT_TRUE(Json().at("devices").at(3).at("faults").empty());
 }
 
+TEST_F(DevicesJsonTest, CarriesRatesAndTheFaultsOfTheValidationProgramAlone) {
+  std::string yaml = Yaml("nvidia-h100-8");
+  const std::string line = "    link: {generation: 5, width: 16}\n";
+  ASSERT_NE(yaml.find(line), std::string::npos);
+  yaml.insert(yaml.find(line), "    rates: {hbm-triad: {value: 2700000, noisePercent: 4}}\n");
+  Machine machine = Build(yaml);
+  const auto healthy = Inventory();
+  Fault slow{Fault::Kind::kSlowMemory, 2};
+  slow.percent = 40;
+  Fault hang{Fault::Kind::kHang, 2};
+  hang.call = "allocate";
+  ASSERT_TRUE(machine.Inject(slow));
+  ASSERT_TRUE(machine.Inject(hang));
+  ASSERT_TRUE(machine.Inject({Fault::Kind::kLinkDown, 2}));
+  const auto device = Json().at("devices").at(2);
+  EXPECT_EQ(device.at("rates"),
+            nlohmann::json::parse(R"({"hbm-triad":{"value":2700000,"noisePercent":4}})"));
+  EXPECT_EQ(device.at("faults"), nlohmann::json::parse(R"([{"kind":"slowMemory","percent":40},
+                {"kind":"hang","call":"allocate"},{"kind":"linkDown"}])"));
+  // The agent sees nothing of them.
+  EXPECT_EQ(IdsOf(Inventory()), IdsOf(healthy));
+}
+
 TEST_F(DevicesJsonTest, PutsAFaultIntoTheRightPartition) {
   Machine machine = Build(Yaml("amd-mi300x-8-cpx"));
   Fault memory{Fault::Kind::kMemory, 1};

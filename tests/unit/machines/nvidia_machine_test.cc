@@ -137,9 +137,9 @@ TEST_F(NvidiaMachineTest, NvLinksAreBundledByWhatIsAtTheOtherEnd) {
   inventory = Inventory();
   const Machine machine = Machine::Open(root()).value();
   const std::string peer = machine.Devices()[2].id;
-  EXPECT_THAT(FindDevice(inventory, machine.Devices()[1].id)->links.value,
-              ElementsAre(agent::DeviceLink{"nvlink", "", 1, 0},
-                          agent::DeviceLink{"nvlink", peer, 3, 3}));
+  EXPECT_THAT(
+      FindDevice(inventory, machine.Devices()[1].id)->links.value,
+      ElementsAre(agent::DeviceLink{"nvlink", "", 1, 0}, agent::DeviceLink{"nvlink", peer, 3, 3}));
 }
 
 TEST_F(NvidiaMachineTest, EveryNewFieldIsRead) {
