@@ -39,7 +39,9 @@ install_chart() { # REGISTRY TAG SIMULATED
   say "installing the chart with Helm ..."
   helm upgrade --install bimetal "$BM_ROOT/charts/bimetal" --namespace "$NAMESPACE" --create-namespace \
     --set image.registry="$1" --set image.tag="$2" --set simulation.enabled="$3" \
-    --set defaults.devicePlugin="$plugin" --set defaults.priceBook=example --wait --timeout 3m >&2
+    --set defaults.devicePlugin="$plugin" --set defaults.priceBook=example \
+    --set defaults.validationProfile=whole-nodes --wait --timeout 3m >&2
+  kubectl apply -f "$BM_ROOT/manifests/samples/validationprofile-whole-nodes.yaml" >&2
   # An image that was built again has the same name: have the pods made anew.
   if [ "$3" = true ]; then
     kubectl -n "$NAMESPACE" rollout restart deployment/bimetal-operator daemonset/bimetal-agent >/dev/null

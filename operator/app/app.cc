@@ -277,6 +277,7 @@ void App::CreateDefaults() {
       pool.mutable_spec()->set_device_plugin(
           std::string(DevicePluginName(config_.defaults.device_plugin)));
       pool.mutable_spec()->set_price_book_name(config_.defaults.price_book);
+      pool.mutable_spec()->set_validation_profile_name(config_.defaults.validation_profile);
       create(pool, "gpupools");
     }
   }

@@ -179,6 +179,7 @@ void ReadDocument(Section& root, Config& config) {
       config.defaults.device_plugin = static_cast<DevicePlugin>(*i);
     }
     s.Read("priceBook", &config.defaults.price_book, SubdomainOrEmpty);
+    s.Read("validationProfile", &config.defaults.validation_profile, SubdomainOrEmpty);
   });
   root.ReadSection("log", [&](Section& s) {
     if (const auto i = s.ReadChoice("level", {"debug", "info", "warn", "error"})) {

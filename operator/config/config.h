@@ -65,8 +65,9 @@ struct DefaultsConfig {
   bool queue = true;
   bool pools = true;
   DevicePlugin device_plugin = DevicePlugin::kVendor;
-  bool enforce = true;     // gate of the pools: Enforce, else Observe
-  std::string price_book;  // empty: none
+  bool enforce = true;             // gate of the pools: Enforce, else Observe
+  std::string price_book;          // empty: none
+  std::string validation_profile;  // of the pools; empty: the built-in one
 };
 
 struct LogConfig {

@@ -115,6 +115,7 @@ std::string Describe(const Config& config) {
   w.Text("gate", config.defaults.enforce ? "Enforce" : "Observe");
   w.Text("devicePlugin", DevicePluginName(config.defaults.device_plugin));
   w.Text("priceBook", config.defaults.price_book);
+  w.Text("validationProfile", config.defaults.validation_profile);
   w.End();
   w.Begin("log");
   w.Text("level", LevelName(config.log.level));

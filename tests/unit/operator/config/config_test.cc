@@ -56,7 +56,8 @@ validation:
     - {key: a, operator: Equal, value: b, effect: NoSchedule}
     - {operator: Exists}
 jobs: {priorityClassName: p, unschedulableAfter: 2s, imagePullGrace: 0s, nodeLostAfter: 9s}
-defaults: {queue: false, pools: false, gate: Observe, devicePlugin: Bimetal, priceBook: book}
+defaults: {queue: false, pools: false, gate: Observe, devicePlugin: Bimetal, priceBook: book,
+           validationProfile: strict}
 log: {level: debug}
 )";
 
@@ -94,6 +95,7 @@ TEST(Config, EveryKeyIsRead) {
   EXPECT_EQ(config->defaults.device_plugin, DevicePlugin::kBimetal);
   EXPECT_FALSE(config->defaults.enforce);
   EXPECT_EQ(config->defaults.price_book, "book");
+  EXPECT_EQ(config->defaults.validation_profile, "strict");
   EXPECT_EQ(config->log.level, LogLevel::kDebug);
 }
 
