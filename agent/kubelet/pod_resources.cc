@@ -18,10 +18,12 @@ constexpr int kMaxAnswer = 16 * 1024 * 1024;
 PodUse ToUse(const v1::ListPodResourcesResponse& reply) {
   PodUse out;
   for (const auto& pod : reply.pod_resources()) {
+    const std::string name = pod.namespace_() + "/" + pod.name();
     for (const auto& container : pod.containers()) {
       for (const auto& devices : container.devices()) {
         for (const std::string& id : devices.device_ids()) {
-          out.device_ids.insert(id.substr(0, id.find("::")));
+          const auto [it, fresh] = out.device_ids.emplace(id.substr(0, id.find("::")), name);
+          if (!fresh) it->second = std::min(it->second, name);
         }
       }
       for (const auto& claim : container.dynamic_resources()) {
@@ -32,6 +34,22 @@ PodUse ToUse(const v1::ListPodResourcesResponse& reply) {
     }
   }
   return out;
+}
+
+// AMD's own plug-in names whole GPUs and first partitions by their PCI address.
+bool IsFurtherPartition(const Device& device) {
+  return device.parent.known() && !device.id.value.ends_with("-p0");
+}
+
+const std::string* FindHolder(const PodUse& use, const Device& device) {
+  if (const auto it = use.device_ids.find(device.id.value); it != use.device_ids.end()) {
+    return &it->second;
+  }
+  if (device.vendor != Vendor::kAmd || IsFurtherPartition(device) || !device.pci_address.known()) {
+    return nullptr;
+  }
+  const auto it = use.device_ids.find(device.pci_address.value);
+  return it == use.device_ids.end() ? nullptr : &it->second;
 }
 
 }  // namespace
@@ -66,18 +84,18 @@ Result<PodUse> ReadPodUse(const std::string& socket, Millis deadline) {
 
 std::optional<bool> IsInUse(const PodUse& use, const Device& device) {
   const bool amd = device.vendor == Vendor::kAmd;
-  if (use.device_ids.contains(device.id.value)) return true;
-  const bool further_partition = device.parent.known() && !device.id.value.ends_with("-p0");
-  if (amd && !further_partition && device.pci_address.known() &&
-      use.device_ids.contains(device.pci_address.value)) {
-    return true;
-  }
+  if (FindHolder(use, device) != nullptr) return true;
   if (use.claim_drivers.contains(amd ? "gpu.amd.com" : "gpu.nvidia.com")) return std::nullopt;
   const bool names_partitions =
       std::any_of(use.device_ids.begin(), use.device_ids.end(),
-                  [](const std::string& id) { return id.starts_with("amdgpu_xcp"); });
-  if (amd && further_partition && names_partitions) return std::nullopt;
+                  [](const auto& entry) { return entry.first.starts_with("amdgpu_xcp"); });
+  if (amd && IsFurtherPartition(device) && names_partitions) return std::nullopt;
   return false;
+}
+
+std::string HolderOf(const PodUse& use, const Device& device) {
+  const std::string* holder = FindHolder(use, device);
+  return holder == nullptr ? "" : *holder;
 }
 
 }  // namespace bimetal::agent

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,7 +13,9 @@ namespace bimetal::agent {
 
 // What the kubelet says that pods hold now. A plain value.
 struct PodUse {
-  std::set<std::string> device_ids;     // as the device plug-ins name them, without "::<replica>"
+  // Devices as the plug-ins name them, without "::<replica>", and the pod ("namespace/name") that
+  // holds each; where several share one, the first of them by name.
+  std::map<std::string, std::string> device_ids;
   std::set<std::string> claim_drivers;  // drivers of claims that pods hold: gpu.nvidia.com
 };
 
@@ -25,5 +28,8 @@ Result<PodUse> ReadPodUse(const std::string& socket, Millis deadline);
 // partitions, by its PCI address. Nothing where that cannot be told: a claim of the vendor's driver
 // names devices in a way of its own, and so does AMD's plug-in for further partitions.
 std::optional<bool> IsInUse(const PodUse& use, const Device& device);
+
+// The pod that holds `device`, "namespace/name"; empty: none, or it cannot be told (see IsInUse).
+std::string HolderOf(const PodUse& use, const Device& device);
 
 }  // namespace bimetal::agent

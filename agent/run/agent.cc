@@ -54,12 +54,13 @@ FindingCounts CountsOf(const api::Inventory& inventory) {
   return counts;
 }
 
-// Which devices pods hold, by what the kubelet last said.
+// Which devices pods hold, and which pods, by what the kubelet last said.
 void SetInUse(const Inventory& inventory, const Result<PodUse>& use, api::Inventory& out) {
   for (int i = 0; i < out.devices_size(); ++i) {
     api::Device& device = *out.mutable_devices(i);
-    const auto in_use =
-        use ? IsInUse(*use, inventory.devices[static_cast<std::size_t>(i)]) : std::optional<bool>();
+    const Device& seen = inventory.devices[static_cast<std::size_t>(i)];
+    const auto in_use = use ? IsInUse(*use, seen) : std::optional<bool>();
+    if (use) device.set_holder(HolderOf(*use, seen));
     if (in_use) {
       device.set_in_use(*in_use);
     } else {
@@ -367,6 +368,7 @@ api::ReportNodeRequest Agent::Impl::BuildRequest() const {
       device.set_health(api::HEALTH_UNKNOWN);
       device.set_health_reason("the machine does not answer");
       device.clear_in_use();
+      device.clear_holder();
     }
   }
   for (auto& run : state_.RunsToReport()) *request.add_runs() = std::move(run);

@@ -14,6 +14,7 @@ namespace bimetal::op {
 namespace {
 
 constexpr std::size_t kMaxId = 253;
+constexpr std::size_t kMaxPod = 63 + 1 + 253;  // namespace/name
 constexpr std::size_t kMaxShort = 128;
 constexpr std::size_t kMaxText = 1024;
 constexpr std::size_t kMaxEvidence = 4096;
@@ -127,6 +128,7 @@ Status CheckDevice(const std::string& field, const api::Device& device) {
     return Invalid(field + ".health", std::to_string(device.health()) + " is not a known value");
   }
   BIMETAL_TRY(Text(field + ".health_reason", device.health_reason(), kMaxText));
+  BIMETAL_TRY(OptionalToken(field + ".holder", device.holder(), kMaxPod));
   return CheckFirmware(field + ".firmware", device);
 }
 

@@ -22,6 +22,7 @@ std::string Hash(const std::string& text) {
   return hex.data();
 }
 
+// Of a cluster's object; PutIn makes it one of a namespace's.
 api::Event Make(const std::string& kind, const std::string& name, const std::string& key,
                 const std::string& reason, const std::string& message, bool warning,
                 TimePoint now) {
@@ -29,7 +30,7 @@ api::Event Make(const std::string& kind, const std::string& name, const std::str
   event.mutable_metadata()->set_namespace_("default");  // of cluster objects' events
   event.mutable_metadata()->set_name(Cut(name, 200) + ".bimetal." + Hash(key));
   auto* object = event.mutable_involved_object();
-  object->set_api_version(kind == "Node" ? "v1" : "bimetal.dev/v1alpha1");
+  object->set_api_version(kind == "Node" || kind == "Pod" ? "v1" : "bimetal.dev/v1alpha1");
   object->set_kind(kind);
   object->set_name(name);
   // As the kubelet does, so that `kubectl describe node` shows it.
@@ -43,6 +44,12 @@ api::Event Make(const std::string& kind, const std::string& name, const std::str
   event.mutable_source()->set_component("bimetal-operator");
   event.set_reporting_component("bimetal-operator");
   return event;
+}
+
+void PutIn(const std::string& name_space, const std::string& uid, api::Event* event) {
+  event->mutable_metadata()->set_namespace_(name_space);
+  event->mutable_involved_object()->set_namespace_(name_space);
+  event->mutable_involved_object()->set_uid(uid);
 }
 
 }  // namespace
@@ -61,6 +68,24 @@ api::Event FindingEvent(const std::string& node, const std::string& boot_id,
   if (!finding.remedy().empty()) message += "; " + finding.remedy();
   return Make("Node", node, boot_id + "|" + key, finding.code(), message,
               finding.severity() != "Info", now);
+}
+
+api::Event DeviceFaultEvent(const PodRecord& pod, const std::string& device,
+                            const std::string& cordoned, const std::string& follows,
+                            const std::string& since, TimePoint now) {
+  const auto& holds = pod.holds;
+  const bool of_job = holds.of_job && !pod.job.empty();
+  const std::string& uid = of_job ? holds.of_job->job.value : holds.uid.value;
+  // What follows comes before the evidence, which may be long.
+  api::Event event =
+      Make(of_job ? "GPUJob" : "Pod", of_job ? pod.job : holds.name,
+           uid + "|" + device + "|" + cordoned + "|" + since + "|" + follows,
+           "DeviceFault",
+           "pod " + holds.name + " on node " + holds.node.value + " holds device " + device +
+               ", which takes no new work; " + follows + "; finding: " + cordoned,
+           true, now);
+  PutIn(holds.name_space, uid, &event);
+  return event;
 }
 
 api::Event BreakerEvent(const std::string& pool, const std::string& text, TimePoint now) {

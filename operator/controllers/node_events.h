@@ -6,6 +6,7 @@
 #include "api/gpunode.pb.h"
 #include "api/kubernetes.pb.h"
 #include "core/base/time.h"
+#include "operator/state/store.h"
 
 // Kubernetes Events, as `kubectl describe` shows them. Names are deterministic for what happened,
 // so that a repeated create meets its twin: one Event, whoever restarts. Pure.
@@ -17,6 +18,12 @@ api::Event TransitionEvent(const std::string& node, const api::GPUNodeStatus& st
 // The agent has found something. `boot_id`: the same in another boot is news.
 api::Event FindingEvent(const std::string& node, const std::string& boot_id,
                         const api::Finding& finding, const std::string& key, TimePoint now);
+// `pod` holds a device that is closed for `cordoned`, a finding; `follows`: what happens to it now.
+// On the pod's GPUJob, by which it is told once; on the pod itself where it is of no job.
+// `since` tells one closing of the device from another.
+api::Event DeviceFaultEvent(const PodRecord& pod, const std::string& device,
+                            const std::string& cordoned, const std::string& follows,
+                            const std::string& since, TimePoint now);
 // A breaker of a pool has opened.
 api::Event BreakerEvent(const std::string& pool, const std::string& text, TimePoint now);
 

@@ -205,6 +205,7 @@ void NodeController::DecideNode(const std::string& name) {
   }
   PatchNode(name, state);
   TellFindings(name, state);
+  TellHolders(name, state);
 }
 
 void NodeController::RetrySoon(const std::string& name) {

@@ -99,6 +99,8 @@ class NodeController {
     bool patch_in_flight = false;  // of the Node
     std::string last_phase;
     std::set<std::string> told;  // findings of which an Event was sent
+    // Of closed devices: the Events that were sent to those who hold them, by name.
+    std::map<DeviceId, std::set<std::string>> told_holders;
     std::optional<TimePoint> wake;
   };
 
@@ -147,6 +149,11 @@ class NodeController {
   void PatchNode(const std::string& name, NodeState& state);
   void TellFindings(const std::string& name, NodeState& state);
   void SendEvent(const api::Event& event);
+
+  // nodes_holders.cc
+  void TellHolders(const std::string& name, NodeState& state);
+  void TellHolder(const std::string& name, NodeState& state, const VendorState& vendor_state,
+                  const api::Device& device);
 
   const Clock& clock_;
   Store& store_;

@@ -199,7 +199,8 @@ void NodeController::TellFindings(const std::string& name, NodeState& state) {
 }
 
 void NodeController::SendEvent(const api::Event& event) {
-  Write write{"create", "events", "default", event.metadata().name(), kube::ToJson(event), {}, {}};
+  const auto& meta = event.metadata();
+  Write write{"create", "events", meta.namespace_(), meta.name(), kube::ToJson(event), {}, {}};
   write.run = [event](kube::Client& client) -> Status {
     const auto created = client.Create(event);
     if (!created && created.error().code != ErrorCode::kAlreadyExists) {

@@ -163,6 +163,7 @@ PodRecord MakePodRecord(const api::Pod& pod, const std::map<std::string, core::V
   if (const auto uid = LabelOf(meta, kJobUidLabel); !uid.empty() && attempt >= 0 && index >= 0) {
     out.holds.of_job = core::PodOfJob{Uid{uid}, attempt, LabelOf(meta, kRoleLabel), index};
   }
+  out.job = LabelOf(meta, kJobNameLabel);
   out.variant = LabelOf(meta, kVariantLabel);
   out.validates = LabelOf(meta, kValidatesLabel);
   out.run = LabelOf(meta, kRunLabel);

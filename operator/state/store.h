@@ -39,7 +39,7 @@ using ObjectKey = std::pair<std::string, std::string>;  // namespace, name
 struct PodRecord {
   core::Pod holds;
   std::map<std::string, std::int64_t> extended;  // every other resource asked for, whole units
-  std::string variant, validates;                // labels; empty where absent
+  std::string job, variant, validates;           // labels; empty where absent
   std::string run;                               // of a validation pod: its kind
   std::set<std::string> run_devices;             // and the devices it was made for
   bool ended = false;                            // Succeeded or Failed: holds nothing any more

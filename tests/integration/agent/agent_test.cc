@@ -68,7 +68,10 @@ class FakePods final : public v1::PodResourcesLister::Service {
                     v1::ListPodResourcesResponse* out) override {
     const std::lock_guard lock(mutex_);
     if (held_.empty()) return grpc::Status::OK;
-    auto* devices = out->add_pod_resources()->add_containers()->add_devices();
+    auto* pod = out->add_pod_resources();
+    pod->set_namespace_("team");
+    pod->set_name("train-0");
+    auto* devices = pod->add_containers()->add_devices();
     devices->set_resource_name(kResource);
     devices->add_device_ids(held_);
     return grpc::Status::OK;
@@ -236,12 +239,13 @@ TEST_F(AgentTest, TellsWhichDevicesPodsHoldOnceTheKubeletSaysSo) {
   EXPECT_TRUE(operator_->WaitForCall([](const FakeCall& call) {
     const auto& devices = call.request.inventory().devices();
     return devices[0].has_in_use() && devices[0].in_use() && devices[1].has_in_use() &&
-           !devices[1].in_use() && !devices[0].unread().contains("in_use");
+           !devices[1].in_use() && !devices[0].unread().contains("in_use") &&
+           devices[0].holder() == "team/train-0" && devices[1].holder().empty();
   }));
   pods.Hold("");
   EXPECT_TRUE(operator_->WaitForCall([](const FakeCall& call) {
     const auto& device = call.request.inventory().devices(0);
-    return device.has_in_use() && !device.in_use();
+    return device.has_in_use() && !device.in_use() && device.holder().empty();
   }));
 }
 

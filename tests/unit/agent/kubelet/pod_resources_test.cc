@@ -19,6 +19,7 @@ namespace bimetal::agent {
 namespace {
 
 using testing::HasSubstr;
+using testing::Pair;
 using testing::UnorderedElementsAre;
 
 // A kubelet's pod-resources service on a socket of the test's own.
@@ -56,9 +57,12 @@ class ReadPodUseTest : public testing::Test {
   std::string folder_;
 };
 
-void Hold(v1::ListPodResourcesResponse& out, const std::string& resource,
+void Hold(v1::ListPodResourcesResponse& out, const std::string& pod, const std::string& resource,
           const std::vector<std::string>& ids) {
-  auto* container = out.add_pod_resources()->add_containers();
+  auto* holder = out.add_pod_resources();
+  holder->set_namespace_("team");
+  holder->set_name(pod);
+  auto* container = holder->add_containers();
   // As the kubelet does it: one entry a NUMA set.
   for (const std::string& id : ids) {
     auto* devices = container->add_devices();
@@ -71,8 +75,10 @@ TEST_F(ReadPodUseTest, CollectsDevicesAndClaimsOfAllPods) {
   FakeLister kubelet(socket());
   kubelet.answer = [](grpc::ServerContext*, v1::ListPodResourcesResponse* out) {
     out->add_pod_resources()->set_name("no-containers");
-    Hold(*out, "nvidia.com/gpu", {"GPU-a::3", "GPU-a::4"});
-    Hold(*out, "amd.com/gpu", {"0000:05:00.0"});
+    Hold(*out, "p-2", "nvidia.com/gpu", {"GPU-a::3", "GPU-a::4"});
+    Hold(*out, "p-1", "nvidia.com/gpu", {"GPU-a::0"});
+    Hold(*out, "p-3", "nvidia.com/gpu", {"GPU-a::1"});
+    Hold(*out, "q", "amd.com/gpu", {"0000:05:00.0"});
     auto* claim =
         out->add_pod_resources()->add_containers()->add_dynamic_resources()->add_claim_resources();
     claim->set_driver_name("gpu.nvidia.com");
@@ -81,7 +87,9 @@ TEST_F(ReadPodUseTest, CollectsDevicesAndClaimsOfAllPods) {
   };
   const auto use = ReadPodUse(socket(), Seconds(10));
   ASSERT_TRUE(use.has_value()) << use.error().message;
-  EXPECT_THAT(use->device_ids, UnorderedElementsAre("GPU-a", "0000:05:00.0"));
+  EXPECT_THAT(use->device_ids, UnorderedElementsAre(Pair("GPU-a", "team/p-1"),
+                                                    Pair("0000:05:00.0", "team/q")))
+      << "of those who share one, the first by name";
   EXPECT_THAT(use->claim_drivers, UnorderedElementsAre("gpu.nvidia.com"));
 }
 
@@ -128,7 +136,7 @@ Device Gpu(Vendor vendor, const std::string& id, const std::string& address,
 }
 
 TEST(IsInUseTest, KnowsADeviceByItsIdWhoeverOffersIt) {
-  const PodUse use{{"GPU-a", "MIG-b"}, {}};
+  const PodUse use{{{"GPU-a", "team/p"}, {"MIG-b", "team/q"}}, {}};
   EXPECT_EQ(IsInUse(use, Gpu(Vendor::kNvidia, "GPU-a", "0000:18:00.0")), true);
   EXPECT_EQ(IsInUse(use, Gpu(Vendor::kNvidia, "MIG-b", "0000:18:00.0", "GPU-c")), true);
   EXPECT_EQ(IsInUse(use, Gpu(Vendor::kNvidia, "GPU-c", "0000:2a:00.0")), false);
@@ -136,19 +144,29 @@ TEST(IsInUseTest, KnowsADeviceByItsIdWhoeverOffersIt) {
 }
 
 TEST(IsInUseTest, KnowsTheNamesOfAmdsOwnPlugin) {
-  const PodUse use{{"0000:05:00.0", "amdgpu_xcp_3"}, {}};
+  const PodUse use{{{"0000:05:00.0", "team/p"}, {"amdgpu_xcp_3", "team/q"}}, {}};
   EXPECT_EQ(IsInUse(use, Gpu(Vendor::kAmd, "GPU-5", "0000:05:00.0")), true);
   EXPECT_EQ(IsInUse(use, Gpu(Vendor::kAmd, "GPU-5-p0", "0000:05:00.0", "GPU-5")), true);
   // Which of the further partitions is number 3 is not told.
   EXPECT_EQ(IsInUse(use, Gpu(Vendor::kAmd, "GPU-5-p1", "0000:05:00.0", "GPU-5")), std::nullopt);
-  EXPECT_EQ(IsInUse({{"0000:05:00.0"}, {}}, Gpu(Vendor::kAmd, "GPU-5-p1", "0000:05:00.0", "GPU-5")),
-            false);
+  const PodUse whole{{{"0000:05:00.0", "team/p"}}, {}};
+  EXPECT_EQ(IsInUse(whole, Gpu(Vendor::kAmd, "GPU-5-p1", "0000:05:00.0", "GPU-5")), false);
   // A network card of that address is no NVIDIA GPU's business.
   EXPECT_EQ(IsInUse(use, Gpu(Vendor::kNvidia, "GPU-a", "0000:05:00.0")), false);
 }
 
+TEST(HolderOfTest, NamesThePodWhereverItCanBeTold) {
+  const PodUse use{{{"GPU-a", "team/p"}, {"0000:05:00.0", "team/q"}, {"amdgpu_xcp_3", "team/r"}},
+                   {"gpu.nvidia.com"}};
+  EXPECT_EQ(HolderOf(use, Gpu(Vendor::kNvidia, "GPU-a", "0000:18:00.0")), "team/p");
+  EXPECT_EQ(HolderOf(use, Gpu(Vendor::kNvidia, "GPU-b", "0000:05:00.0")), "");
+  EXPECT_EQ(HolderOf(use, Gpu(Vendor::kAmd, "GPU-5", "0000:05:00.0")), "team/q");
+  EXPECT_EQ(HolderOf(use, Gpu(Vendor::kAmd, "GPU-5-p0", "0000:05:00.0", "GPU-5")), "team/q");
+  EXPECT_EQ(HolderOf(use, Gpu(Vendor::kAmd, "GPU-5-p1", "0000:05:00.0", "GPU-5")), "");
+}
+
 TEST(IsInUseTest, AClaimOfTheVendorsDriverLeavesItUnknown) {
-  const PodUse use{{"GPU-a"}, {"gpu.nvidia.com"}};
+  const PodUse use{{{"GPU-a", "team/p"}}, {"gpu.nvidia.com"}};
   EXPECT_EQ(IsInUse(use, Gpu(Vendor::kNvidia, "GPU-a", "0000:18:00.0")), true);
   EXPECT_EQ(IsInUse(use, Gpu(Vendor::kNvidia, "GPU-b", "0000:2a:00.0")), std::nullopt);
   EXPECT_EQ(IsInUse(use, Gpu(Vendor::kAmd, "GPU-5", "0000:05:00.0")), false);
