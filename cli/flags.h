@@ -24,8 +24,8 @@ struct CommandLine {
   Output output = Output::kTable;
   // kExplain: the job's name.
   std::string job{};
-  // kValidate: a node, with the level (empty: the profile's) and whether to wait for the verdict; or
-  // the file of a profile, to be tried without a change.
+  // kValidate: a node, with the level (empty: the profile's) and whether to wait for the verdict;
+  // or the file of a profile, to be tried without a change.
   std::string node{};
   std::string level{};
   bool wait = false;

@@ -12,9 +12,9 @@ namespace bimetal::agent {
 
 // Everything a node's agent knows of its machine at one moment. A plain value.
 struct Inventory {
-  std::vector<Device> devices;    // sorted by id, each id once
+  std::vector<Device> devices;                 // sorted by id, each id once
   std::map<std::string, Telemetry> telemetry;  // of some of the devices, by id
-  std::vector<Finding> findings;  // sorted, the gravest first
+  std::vector<Finding> findings;               // sorted, the gravest first
   // The vendor's node-wide readings, by name (SourceReport).
   std::map<Vendor, std::map<std::string, Reading<std::string>>> facts;
   Reading<std::string> kernel;   // release

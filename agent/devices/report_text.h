@@ -16,8 +16,8 @@ namespace bimetal::agent {
 // A reading is <k|u|e> TAB <value> TAB <why>; tabs, newlines, % and control bytes are %XX.
 
 std::string StepLine(std::string_view step);
-std::string ReportText(const SourceReport& report);  // ends with the "end" line
-std::string DeviceText(const Device& device);        // one device, as in ReportText
+std::string ReportText(const SourceReport& report);     // ends with the "end" line
+std::string DeviceText(const Device& device);           // one device, as in ReportText
 std::string TelemetryText(const Telemetry& telemetry);  // of the device before it
 
 // What a probe's output says. Never fails: what cannot be read is left out and counted.

@@ -36,8 +36,8 @@ struct Telemetry {
   Reading<std::vector<std::string>> throttle;
   // Counters that grow while the device is throttled, by reason, in the driver's own unit.
   Reading<std::map<std::string, std::int64_t>> throttle_counts;
-  Reading<std::string> fabric;           // NVSwitch: completed, in progress, not started
-  Reading<std::string> recovery_action;  // that the driver asks for: none, reset, reboot, ...
+  Reading<std::string> fabric;                 // NVSwitch: completed, in progress, not started
+  Reading<std::string> recovery_action;        // that the driver asks for: none, reset, reboot, ...
   Reading<std::vector<GpuProcess>> processes;  // sorted
 
   bool operator==(const Telemetry&) const = default;

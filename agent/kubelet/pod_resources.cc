@@ -63,8 +63,8 @@ Result<PodUse> ReadPodUse(const std::string& socket, Millis deadline) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetMaxReceiveMessageSize(kMaxAnswer);
-  const auto stub = v1::PodResourcesLister::NewStub(grpc::CreateCustomChannel(
-      "unix:" + socket, grpc::InsecureChannelCredentials(), arguments));
+  const auto stub = v1::PodResourcesLister::NewStub(
+      grpc::CreateCustomChannel("unix:" + socket, grpc::InsecureChannelCredentials(), arguments));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(deadline.v));
   v1::ListPodResourcesResponse reply;

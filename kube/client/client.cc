@@ -49,10 +49,14 @@ class Query {
 
 std::string_view ContentType(PatchType type) {
   switch (type) {
-    case PatchType::kMerge: return "application/merge-patch+json";
-    case PatchType::kJson: return "application/json-patch+json";
-    case PatchType::kStrategic: return "application/strategic-merge-patch+json";
-    case PatchType::kApply: return "application/apply-patch+yaml";
+    case PatchType::kMerge:
+      return "application/merge-patch+json";
+    case PatchType::kJson:
+      return "application/json-patch+json";
+    case PatchType::kStrategic:
+      return "application/strategic-merge-patch+json";
+    case PatchType::kApply:
+      return "application/apply-patch+yaml";
   }
   return "";
 }
@@ -124,9 +128,7 @@ Client::Client(std::shared_ptr<Transport> transport, Millis deadline)
   state_->deadline = deadline;
 }
 
-Client Client::WithDeadline(Millis deadline) const {
-  return Client(state_->transport, deadline);
-}
+Client Client::WithDeadline(Millis deadline) const { return Client(state_->transport, deadline); }
 
 std::int64_t Client::requests() const { return state_->requests; }
 
@@ -165,9 +167,9 @@ Status Client::UpdateInto(const ResourceInfo& info, const Message& object, Messa
   const ObjectKey key = KeyOf(object);
   const std::string what = What("update", info, key.ns, key.name);
   BIMETAL_TRY(CheckName(info, key.ns, key.name, what));
-  BIMETAL_TRY_ASSIGN(const std::string body,
-                     state_->Send("PUT", info.Path(key.ns, key.name), ToJson(object),
-                                  "application/json", what));
+  BIMETAL_TRY_ASSIGN(
+      const std::string body,
+      state_->Send("PUT", info.Path(key.ns, key.name), ToJson(object), "application/json", what));
   return DecodeAnswer(body, out, what);
 }
 
@@ -215,8 +217,8 @@ Status Client::DeleteOf(const ResourceInfo& info, std::string_view ns, std::stri
                         const DeleteOptions& options) {
   const std::string what = What("delete", info, ns, name);
   BIMETAL_TRY(CheckName(info, ns, name, what));
-  BIMETAL_TRY(state_->Send("DELETE", info.Path(ns, name), DeleteBody(options), "application/json",
-                           what));
+  BIMETAL_TRY(
+      state_->Send("DELETE", info.Path(ns, name), DeleteBody(options), "application/json", what));
   return {};
 }
 
@@ -239,8 +241,7 @@ Result<std::string> Client::ListInto(const ResourceInfo& info, const ListOptions
     if (!body) {
       // The snapshot behind the pages has expired. What was listed so far is dropped: going on from
       // the server's newer token would mix two states of the cluster.
-      if (body.error().code != ErrorCode::kGone || token.empty() ||
-          ++restarts > kMaxListRestarts) {
+      if (body.error().code != ErrorCode::kGone || token.empty() || ++restarts > kMaxListRestarts) {
         return body;
       }
       token.clear();
@@ -259,15 +260,15 @@ Status Client::WatchInto(const ResourceInfo& info, const WatchOptions& options, 
                          StopToken stop) {
   const std::string what = What("watch", info, options.ns, "");
   Request request;
-  request.path_and_query = info.Path(options.ns) +
-                           Query()
-                               .Add("watch", "1")
-                               .Add("allowWatchBookmarks", "true")
-                               .Add("timeoutSeconds", std::to_string(options.timeout.v / 1000))
-                               .Add("resourceVersion", options.resource_version)
-                               .Add("labelSelector", options.label_selector)
-                               .Add("fieldSelector", options.field_selector)
-                               .text();
+  request.path_and_query =
+      info.Path(options.ns) + Query()
+                                  .Add("watch", "1")
+                                  .Add("allowWatchBookmarks", "true")
+                                  .Add("timeoutSeconds", std::to_string(options.timeout.v / 1000))
+                                  .Add("resourceVersion", options.resource_version)
+                                  .Add("labelSelector", options.label_selector)
+                                  .Add("fieldSelector", options.field_selector)
+                                  .text();
   // A server that does not keep its timeout is left a minute after it.
   request.deadline = options.timeout + Minutes(1);
   Status ended;

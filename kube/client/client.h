@@ -78,16 +78,14 @@ class Client {
   // Cluster-scoped kinds: `ns` is "".
   template <class T>
   Result<T> Get(std::string_view ns, std::string_view name) {
-    return Decode<T>([&](google::protobuf::Message* out) {
-      return GetInto(InfoOf<T>(), ns, name, out);
-    });
+    return Decode<T>(
+        [&](google::protobuf::Message* out) { return GetInto(InfoOf<T>(), ns, name, out); });
   }
 
   template <class T>
   Result<T> Create(const T& object) {
-    return Decode<T>([&](google::protobuf::Message* out) {
-      return CreateInto(InfoOf<T>(), object, out);
-    });
+    return Decode<T>(
+        [&](google::protobuf::Message* out) { return CreateInto(InfoOf<T>(), object, out); });
   }
 
   // Creates from JSON text and returns the server's answer. `subresource` needs `name`.
@@ -99,15 +97,14 @@ class Client {
   // LOST: only for kinds that are modelled whole (ours, Lease, Secret, ConfigMap); else Patch.
   template <class T>
   Result<T> Update(const T& object) {
-    return Decode<T>([&](google::protobuf::Message* out) {
-      return UpdateInto(InfoOf<T>(), object, out);
-    });
+    return Decode<T>(
+        [&](google::protobuf::Message* out) { return UpdateInto(InfoOf<T>(), object, out); });
   }
 
   // kApply: field manager "bimetal", forced. kStrategic: built-in kinds only.
   template <class T>
-  Result<T> Patch(std::string_view ns, std::string_view name, std::string_view json,
-                  PatchType type, std::string_view subresource = "") {
+  Result<T> Patch(std::string_view ns, std::string_view name, std::string_view json, PatchType type,
+                  std::string_view subresource = "") {
     return Decode<T>([&](google::protobuf::Message* out) {
       return PatchInto(InfoOf<T>(), ns, name, json, type, subresource, out);
     });

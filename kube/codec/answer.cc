@@ -10,20 +10,29 @@ namespace {
 
 ErrorCode CodeOf(int http_status, std::string_view reason) {
   switch (http_status) {
-    case 401: return ErrorCode::kUnauthorized;
-    case 403: return ErrorCode::kForbidden;
-    case 404: return ErrorCode::kNotFound;
-    case 408: return ErrorCode::kDeadline;
+    case 401:
+      return ErrorCode::kUnauthorized;
+    case 403:
+      return ErrorCode::kForbidden;
+    case 404:
+      return ErrorCode::kNotFound;
+    case 408:
+      return ErrorCode::kDeadline;
     case 409:
       return reason == "AlreadyExists" ? ErrorCode::kAlreadyExists : ErrorCode::kConflict;
-    case 410: return ErrorCode::kGone;
-    case 429: return ErrorCode::kTooManyRequests;
+    case 410:
+      return ErrorCode::kGone;
+    case 429:
+      return ErrorCode::kTooManyRequests;
     case 405:
     case 406:
     case 415:
-    case 501: return ErrorCode::kUnsupported;
-    case 504: return ErrorCode::kDeadline;
-    default: break;
+    case 501:
+      return ErrorCode::kUnsupported;
+    case 504:
+      return ErrorCode::kDeadline;
+    default:
+      break;
   }
   if (http_status >= 500) return ErrorCode::kUnavailable;
   if (http_status >= 400) return ErrorCode::kInvalid;

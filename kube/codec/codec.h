@@ -46,8 +46,8 @@ class ItemSink {
 };
 
 // Reads a list of Kubernetes ({"kind":"PodList","metadata":{...},"items":[...]}). `items: null` is
-// an empty list; a document without metadata.resourceVersion or that is not a list is kData. An item
-// without metadata.name goes to Failed().
+// an empty list; a document without metadata.resourceVersion or that is not a list is kData. An
+// item without metadata.name goes to Failed().
 Result<ListMeta> ListFromJson(std::string_view json, ItemSink& sink);
 
 enum class WatchType { kAdded, kModified, kDeleted, kBookmark, kError };

@@ -19,12 +19,18 @@ using google::protobuf::Reflection;
 
 std::string_view TypeName(od::json_type type) {
   switch (type) {
-    case od::json_type::array: return "an array";
-    case od::json_type::object: return "an object";
-    case od::json_type::number: return "a number";
-    case od::json_type::string: return "a string";
-    case od::json_type::boolean: return "a boolean";
-    case od::json_type::null: return "null";
+    case od::json_type::array:
+      return "an array";
+    case od::json_type::object:
+      return "an object";
+    case od::json_type::number:
+      return "a number";
+    case od::json_type::string:
+      return "a string";
+    case od::json_type::boolean:
+      return "a boolean";
+    case od::json_type::null:
+      return "null";
   }
   return "something else";
 }
@@ -47,8 +53,7 @@ Result<std::string_view> String(od::value& value, const FieldInfo& field, const 
     if (const auto error = value.get_string().get(text)) return FailAt(path, error);
     return text;
   }
-  const bool takes_number =
-      field.format == api::QUANTITY || field.format == api::INT_OR_STRING;
+  const bool takes_number = field.format == api::QUANTITY || field.format == api::INT_OR_STRING;
   if (type == od::json_type::number && takes_number) {
     double checked = 0;  // the token must be a number of JSON, not only begin like one
     std::string_view token = value.raw_json_token();
@@ -110,7 +115,8 @@ class ScalarWriter {
 
   Status Write(od::value& value, const FieldInfo& info, const Path& path) {
     switch (field_->cpp_type()) {
-      case FieldDescriptor::CPPTYPE_STRING: return WriteString(value, info, path);
+      case FieldDescriptor::CPPTYPE_STRING:
+        return WriteString(value, info, path);
       case FieldDescriptor::CPPTYPE_BOOL: {
         BIMETAL_TRY_ASSIGN(const bool b, Boolean(value, path));
         field_->is_repeated() ? reflection_->AddBool(out_, field_, b)
@@ -130,8 +136,10 @@ class ScalarWriter {
                               : reflection_->SetDouble(out_, field_, d);
         return {};
       }
-      case FieldDescriptor::CPPTYPE_ENUM: return WriteEnum(value, info, path);
-      default: return FailAt(path, "field type is not supported by the codec");
+      case FieldDescriptor::CPPTYPE_ENUM:
+        return WriteEnum(value, info, path);
+      default:
+        return FailAt(path, "field type is not supported by the codec");
     }
   }
 
@@ -212,14 +220,29 @@ Status DecodeMessage(od::value& value, const TypeInfo& type, Message* out, const
 Status AddZero(const FieldDescriptor* field, Message* out) {
   const Reflection* reflection = out->GetReflection();
   switch (field->cpp_type()) {
-    case FieldDescriptor::CPPTYPE_STRING: reflection->AddString(out, field, {}); break;
-    case FieldDescriptor::CPPTYPE_BOOL: reflection->AddBool(out, field, false); break;
-    case FieldDescriptor::CPPTYPE_INT32: reflection->AddInt32(out, field, 0); break;
-    case FieldDescriptor::CPPTYPE_INT64: reflection->AddInt64(out, field, 0); break;
-    case FieldDescriptor::CPPTYPE_UINT32: reflection->AddUInt32(out, field, 0); break;
-    case FieldDescriptor::CPPTYPE_UINT64: reflection->AddUInt64(out, field, 0); break;
-    case FieldDescriptor::CPPTYPE_DOUBLE: reflection->AddDouble(out, field, 0); break;
-    default: break;
+    case FieldDescriptor::CPPTYPE_STRING:
+      reflection->AddString(out, field, {});
+      break;
+    case FieldDescriptor::CPPTYPE_BOOL:
+      reflection->AddBool(out, field, false);
+      break;
+    case FieldDescriptor::CPPTYPE_INT32:
+      reflection->AddInt32(out, field, 0);
+      break;
+    case FieldDescriptor::CPPTYPE_INT64:
+      reflection->AddInt64(out, field, 0);
+      break;
+    case FieldDescriptor::CPPTYPE_UINT32:
+      reflection->AddUInt32(out, field, 0);
+      break;
+    case FieldDescriptor::CPPTYPE_UINT64:
+      reflection->AddUInt64(out, field, 0);
+      break;
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      reflection->AddDouble(out, field, 0);
+      break;
+    default:
+      break;
   }
   return {};
 }
@@ -367,14 +390,21 @@ tl::unexpected<Error> FailAt(const Path& path, std::string_view what) {
 
 tl::unexpected<Error> FailAt(const Path& path, simdjson::error_code code) {
   switch (code) {
-    case simdjson::EMPTY: return FailAt(path, "empty document");
-    case simdjson::UTF8_ERROR: return FailAt(path, "text is not UTF-8");
+    case simdjson::EMPTY:
+      return FailAt(path, "empty document");
+    case simdjson::UTF8_ERROR:
+      return FailAt(path, "text is not UTF-8");
     case simdjson::UNCLOSED_STRING:
-    case simdjson::INCOMPLETE_ARRAY_OR_OBJECT: return FailAt(path, "document is cut short");
-    case simdjson::NUMBER_ERROR: return FailAt(path, "number is malformed or out of range");
-    case simdjson::DEPTH_ERROR: return FailAt(path, "nested too deeply");
-    case simdjson::CAPACITY: return FailAt(path, "document is too large");
-    default: return FailAt(path, "malformed JSON");
+    case simdjson::INCOMPLETE_ARRAY_OR_OBJECT:
+      return FailAt(path, "document is cut short");
+    case simdjson::NUMBER_ERROR:
+      return FailAt(path, "number is malformed or out of range");
+    case simdjson::DEPTH_ERROR:
+      return FailAt(path, "nested too deeply");
+    case simdjson::CAPACITY:
+      return FailAt(path, "document is too large");
+    default:
+      return FailAt(path, "malformed JSON");
   }
 }
 
@@ -415,8 +445,7 @@ void DecodeMetadataOnly(std::string_view padded_text, Message* out) {
   // A name is all that is asked for; on an error what was read before it stays.
   od::parser inner;
   Message* target = out->GetReflection()->MutableMessage(out, field);
-  static_cast<void>(
-      DecodeText(inner, text, TypeInfoOf(field->message_type()), target, Path{}));
+  static_cast<void>(DecodeText(inner, text, TypeInfoOf(field->message_type()), target, Path{}));
 }
 
 }  // namespace codec_internal

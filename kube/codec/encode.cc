@@ -78,14 +78,14 @@ void WriteValue(const Message& message, const FieldInfo& info, const FieldDescri
                 out);
       break;
     case FieldDescriptor::CPPTYPE_ENUM:
-      WriteString((many ? r->GetRepeatedEnum(message, field, index) : r->GetEnum(message, field))
-                      ->name(),
-                  out);
+      WriteString(
+          (many ? r->GetRepeatedEnum(message, field, index) : r->GetEnum(message, field))->name(),
+          out);
       break;
     case FieldDescriptor::CPPTYPE_MESSAGE:
-      WriteMessage(many ? r->GetRepeatedMessage(message, field, index)
-                        : r->GetMessage(message, field),
-                   *info.child, false, out);
+      WriteMessage(
+          many ? r->GetRepeatedMessage(message, field, index) : r->GetMessage(message, field),
+          *info.child, false, out);
       break;
   }
 }
@@ -128,8 +128,10 @@ bool IsNumberOrBool(const FieldDescriptor& field) {
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_STRING:
     case FieldDescriptor::CPPTYPE_MESSAGE:
-    case FieldDescriptor::CPPTYPE_ENUM: return false;
-    default: return true;
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return false;
+    default:
+      return true;
   }
 }
 

@@ -19,9 +19,9 @@ std::string JsonString(std::string_view text);
 // [{"op":"test","path":"/metadata/uid",...},{"op":"add","path":"/status","value":...}].
 std::string JsonPatchReplaceStatus(const google::protobuf::Message& status, std::string_view uid);
 
-// `base` with `overlay` laid over it: objects are merged key by key, everything else (arrays too) is
-// replaced, null removes the key. Key order: that of base, then new keys of overlay. An empty base
-// is {}. Errors: kData where either is not a JSON object, or is too deep.
+// `base` with `overlay` laid over it: objects are merged key by key, everything else (arrays too)
+// is replaced, null removes the key. Key order: that of base, then new keys of overlay. An empty
+// base is {}. Errors: kData where either is not a JSON object, or is too deep.
 Result<std::string> OverlayJson(std::string_view base, std::string_view overlay);
 
 // {} if `text` is one whole JSON value of no more than kMaxJsonDepth levels. Errors: kData.

@@ -21,8 +21,9 @@ Result<Config> InClusterConfig(const std::string& root) {
   const std::string host = Env("KUBERNETES_SERVICE_HOST");
   const std::string port = Env("KUBERNETES_SERVICE_PORT");
   if (host.empty() || port.empty()) {
-    return Fail(ErrorCode::kNotFound,
-                "not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set");
+    return Fail(
+        ErrorCode::kNotFound,
+        "not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set");
   }
   const std::string account = root + kAccount;
   Config config;

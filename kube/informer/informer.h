@@ -28,8 +28,8 @@ struct Event {
 // that resume by resource version; a new list after 410; capped, jittered backoff between failures.
 //
 // Promises: events of one object arrive in order; an object that vanished while we were not looking
-// arrives as kDelete after the next list; a name created anew arrives as kDelete of the old uid, then
-// kUpsert of the new one; late events of an old uid never touch the new object.
+// arrives as kDelete after the next list; a name created anew arrives as kDelete of the old uid,
+// then kUpsert of the new one; late events of an old uid never touch the new object.
 //
 // Start, Stop and the destructor: one thread. Getters: thread-safe. The callback runs on the
 // informer's own thread and may block (then the server is made to wait, a watch that waits over two

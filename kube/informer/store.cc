@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::size_t kMaxRetired = 4096;
 
-// Kubernetes promises since 1.35, and has always done for etcd, that resource versions of a kind are
-// numbers that grow. Anything else is never older.
+// Kubernetes promises since 1.35, and has always done for etcd, that resource versions of a kind
+// are numbers that grow. Anything else is never older.
 bool IsOlder(const std::string& a, const std::string& b) {
   std::uint64_t left = 0;
   std::uint64_t right = 0;

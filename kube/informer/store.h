@@ -17,8 +17,8 @@ namespace bimetal::kube {
 using ObjectPtr = std::shared_ptr<const google::protobuf::Message>;
 
 // What an informer has told its caller: the objects by name, each with its uid. Turns what the
-// server says into upserts and deletes that are consistent: no event of an old uid touches the object
-// that now bears its name, and what a list no longer holds is deleted. One thread.
+// server says into upserts and deletes that are consistent: no event of an old uid touches the
+// object that now bears its name, and what a list no longer holds is deleted. One thread.
 class InformerStore {
  public:
   // Called for every change, in order. `is_delete`: `object` is its last known state.

@@ -52,8 +52,7 @@ class LeaderElector::Loop {
     state_ = std::move(step.state);
     if (step.action == LeaderAction::kWait) return lease.has_value();
     const Millis begun = clock_.Monotonic();
-    const Result<api::Lease> written =
-        Write(step.action, *lease ? &**lease : nullptr);
+    const Result<api::Lease> written = Write(step.action, *lease ? &**lease : nullptr);
     state_ = AfterWrite(std::move(state_), written, begun, clock_.Monotonic(), config_);
     if (written || written.error().code == ErrorCode::kConflict ||
         written.error().code == ErrorCode::kAlreadyExists) {
@@ -97,8 +96,8 @@ class LeaderElector::Loop {
   // A patch leaves fields that we do not know; the resource version makes it lose to any other
   // writer.
   Result<api::Lease> Patch(const std::string& version, const std::string& spec) {
-    const std::string patch = R"({"metadata":{"resourceVersion":)" + JsonString(version) +
-                              R"(},"spec":{)" + spec + "}}";
+    const std::string patch =
+        R"({"metadata":{"resourceVersion":)" + JsonString(version) + R"(},"spec":{)" + spec + "}}";
     return client_.Patch<api::Lease>(config_.ns, config_.name, patch, PatchType::kMerge);
   }
 
@@ -128,8 +127,7 @@ class LeaderElector::Loop {
 
   void Rest(Millis time, const StopToken& stop) {
     std::unique_lock lock(rest_mutex_);
-    never_.wait_for(lock, stop, std::chrono::milliseconds(time.v),
-                    [] { return false; });
+    never_.wait_for(lock, stop, std::chrono::milliseconds(time.v), [] { return false; });
   }
 
   std::int32_t LeaseSeconds() const {

@@ -73,8 +73,8 @@ struct LeaderCallbacks {
 class LeaderElector {
  public:
   // `clock` must outlive the elector; the system's where null.
-  LeaderElector(const std::shared_ptr<Client>& client, LeaderConfig config, LeaderCallbacks callbacks,
-                const Clock* clock = nullptr);
+  LeaderElector(const std::shared_ptr<Client>& client, LeaderConfig config,
+                LeaderCallbacks callbacks, const Clock* clock = nullptr);
   ~LeaderElector();
   LeaderElector(const LeaderElector&) = delete;
   LeaderElector& operator=(const LeaderElector&) = delete;

@@ -39,8 +39,7 @@ LeaderStep Step(LeaderState state, const Result<std::optional<api::Lease>>& leas
     return {std::move(state), state.leading ? LeaderAction::kRenew : LeaderAction::kAcquire};
   }
   state.leading = false;
-  const bool free =
-      state.holder.empty() || now - state.observed_at >= DurationOf(seen, config);
+  const bool free = state.holder.empty() || now - state.observed_at >= DurationOf(seen, config);
   return {std::move(state), free ? LeaderAction::kAcquire : LeaderAction::kWait};
 }
 

@@ -1,7 +1,7 @@
 // The transport over cpprestsdk. The rules kept here, each for a measured reason: no redirects (the
-// Authorization header would travel), the cluster's CA alone, overall deadlines by cancellation (the
-// library's timeout is an inactivity timer), two long-lived clients (a client per request leaks),
-// nothing that waits on a pool thread, all exceptions observed (exchange.cc).
+// Authorization header would travel), the cluster's CA alone, overall deadlines by cancellation
+// (the library's timeout is an inactivity timer), two long-lived clients (a client per request
+// leaks), nothing that waits on a pool thread, all exceptions observed (exchange.cc).
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -136,8 +136,8 @@ class CpprestTransport final : public Transport {
       BIMETAL_TRY_ASSIGN(const std::string piece, exchange.NextPiece(deadline, stop));
       if (piece.empty()) return response;
       if (response.body.size() + piece.size() > max_bytes) {
-        return Fail(ErrorCode::kData, "the answer is larger than " + std::to_string(max_bytes) +
-                                          " bytes");
+        return Fail(ErrorCode::kData,
+                    "the answer is larger than " + std::to_string(max_bytes) + " bytes");
       }
       response.body += piece;
     }
@@ -147,15 +147,14 @@ class CpprestTransport final : public Transport {
                              const std::function<bool(std::string_view)>& on_line) {
     BIMETAL_TRY_ASSIGN(Exchange::Head head, exchange.WaitHead(deadline, stop));
     Response response{head.status, std::move(head.headers), {}};
-    if (response.status < 200 || response.status > 299) return ReadError(exchange, deadline, stop,
-                                                                         std::move(response));
+    if (response.status < 200 || response.status > 299)
+      return ReadError(exchange, deadline, stop, std::move(response));
     LineSplitter lines(options_.max_line_bytes);
     while (true) {
       BIMETAL_TRY_ASSIGN(const std::string piece, exchange.NextPiece(deadline, stop));
       if (piece.empty()) break;
-      const auto outcome = lines.Feed(piece, [&](std::string_view line) {
-        return !stop.stop_requested() && on_line(line);
-      });
+      const auto outcome = lines.Feed(
+          piece, [&](std::string_view line) { return !stop.stop_requested() && on_line(line); });
       if (outcome == LineSplitter::Outcome::kStopped) return response;
       if (outcome == LineSplitter::Outcome::kTooLong) {
         return Fail(ErrorCode::kData, "a line of the answer is longer than " +

@@ -22,10 +22,9 @@ std::shared_ptr<Exchange> Exchange::Start(web::http::client::http_client& client
                                           web::http::http_request request,
                                           std::size_t buffer_bytes) {
   std::shared_ptr<Exchange> exchange(new Exchange(buffer_bytes));
-  request.set_response_stream(
-      MakeBodySink([exchange](const std::uint8_t* data, std::size_t size) {
-        return exchange->Accept(data, size);
-      }));
+  request.set_response_stream(MakeBodySink([exchange](const std::uint8_t* data, std::size_t size) {
+    return exchange->Accept(data, size);
+  }));
   pplx::task<web::http::http_response> answer;
   try {
     answer = client.request(std::move(request), exchange->cancel_.get_token());

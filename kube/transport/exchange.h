@@ -34,8 +34,7 @@ class Exchange final : public std::enable_shared_from_this<Exchange> {
   // Sends `request`. This is the one place that calls http_client::request. At most `buffer_bytes`
   // of the body (and one piece more) wait for NextPiece.
   static std::shared_ptr<Exchange> Start(web::http::client::http_client& client,
-                                         web::http::http_request request,
-                                         std::size_t buffer_bytes);
+                                         web::http::http_request request, std::size_t buffer_bytes);
 
   Result<Head> WaitHead(Deadline deadline, const std::stop_token& stop);
   // The next piece of the body, empty at its end.

@@ -11,8 +11,8 @@
 
 namespace bimetal::kube {
 
-// What a TLS connection to the API server is made from, read when it is needed so that rotated files
-// count. Thread-safe.
+// What a TLS connection to the API server is made from, read when it is needed so that rotated
+// files count. Thread-safe.
 class TlsMaterial {
  public:
   explicit TlsMaterial(const Config& config) : config_(config) {}

@@ -79,8 +79,7 @@ api::Event DeviceFaultEvent(const PodRecord& pod, const std::string& device,
   // What follows comes before the evidence, which may be long.
   api::Event event =
       Make(of_job ? "GPUJob" : "Pod", of_job ? pod.job : holds.name,
-           uid + "|" + device + "|" + cordoned + "|" + since + "|" + follows,
-           "DeviceFault",
+           uid + "|" + device + "|" + cordoned + "|" + since + "|" + follows, "DeviceFault",
            "pod " + holds.name + " on node " + holds.node.value + " holds device " + device +
                ", which takes no new work; " + follows + "; finding: " + cordoned,
            true, now);

@@ -43,8 +43,8 @@ void NodeController::TellHolder(const std::string& name, NodeState& state,
   const core::Pool* pool = PoolOf(name, *core::ParseVendor(device.vendor()));
   const api::ValidationProfileSpec* profile = ProfileOf(pool);
   // Under Observe the device stays open: a gang that starts again could come back to it for ever.
-  const bool evict = pod->holds.of_job && profile != nullptr && profile->on_fault() == "Evict" &&
-                     pool->enforce;
+  const bool evict =
+      pod->holds.of_job && profile != nullptr && profile->on_fault() == "Evict" && pool->enforce;
   std::string follows = "it is left alone";
   if (evict) {
     follows = "it is evicted (onFault: Evict) and the gang starts again";

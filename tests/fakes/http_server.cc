@@ -90,8 +90,8 @@ bool HttpConnection::Write(std::string_view bytes) {
 
 void HttpConnection::Respond(int status, std::string_view body, std::string_view content_type,
                              const std::map<std::string, std::string>& headers) {
-  std::string text = "HTTP/1.1 " + std::to_string(status) + " Text\r\nContent-Type: " +
-                     std::string(content_type) +
+  std::string text = "HTTP/1.1 " + std::to_string(status) +
+                     " Text\r\nContent-Type: " + std::string(content_type) +
                      "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
   for (const auto& [name, value] : headers) text += name + ": " + value + "\r\n";
   Write(text + "\r\n" + std::string(body));

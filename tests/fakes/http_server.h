@@ -15,7 +15,7 @@ namespace bimetal::test {
 
 struct HttpRequest {
   std::string method;
-  std::string target;  // path and query as sent
+  std::string target;                          // path and query as sent
   std::map<std::string, std::string> headers;  // keys in lower case
   std::string body;
 

@@ -108,8 +108,8 @@ class AmdRenderer {
     Text(folder + "properties",
          "cpu_cores_count " + std::to_string(kCpusOfNode) +
              "\nsimd_count 0\nmem_banks_count 1\ncaches_count 0\nio_links_count 0\n"
-         "gfx_target_version 0\nvendor_id 0\ndevice_id 0\nlocation_id 0\ndomain 0\n"
-         "drm_render_minor 0\nhive_id 0\nmax_engine_clk_ccompute 3700");
+             "gfx_target_version 0\nvendor_id 0\ndevice_id 0\nlocation_id 0\ndomain 0\n"
+             "drm_render_minor 0\nhive_id 0\nmax_engine_clk_ccompute 3700");
     Text(folder + "mem_banks/0/properties",
          "heap_type 0\nsize_in_bytes 811748818944\nflags 0\nwidth 72\nmem_clk_max 4800");
   }

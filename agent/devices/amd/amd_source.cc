@@ -215,9 +215,9 @@ class AmdReader {
       telemetry.memory_used_bytes =
           Reading<std::int64_t>::Unknown("the driver tells it of the whole GPU alone");
     }
-    telemetry.processes =
-        gpu.gpu_id == 0 ? Reading<std::vector<GpuProcess>>::Unknown("kfd tells no gpu_id")
-                        : ReadKfdProcesses(files_, gpu.gpu_id);
+    telemetry.processes = gpu.gpu_id == 0
+                              ? Reading<std::vector<GpuProcess>>::Unknown("kfd tells no gpu_id")
+                              : ReadKfdProcesses(files_, gpu.gpu_id);
     report_.telemetry[id] = std::move(telemetry);
   }
 

@@ -80,8 +80,7 @@ void TakeThrottle(const GpuMetrics& metrics, Telemetry& out) {
                                         : "only counters are told; known from the second look on");
   }
   if (!metrics.throttle_counts.empty()) {
-    out.throttle_counts =
-        Reading<std::map<std::string, std::int64_t>>::Of(metrics.throttle_counts);
+    out.throttle_counts = Reading<std::map<std::string, std::int64_t>>::Of(metrics.throttle_counts);
   } else {
     out.throttle_counts = Reading<std::map<std::string, std::int64_t>>::Unknown(
         "this version of gpu_metrics has none");
@@ -91,14 +90,13 @@ void TakeThrottle(const GpuMetrics& metrics, Telemetry& out) {
 void ReadMetrics(const RootFiles& files, const std::string& folder, CardTelemetry& card) {
   Telemetry& out = card.telemetry;
   const auto bytes = files.Bytes(folder + "/gpu_metrics");
-  const auto parsed = bytes.known()
-                          ? ParseGpuMetrics(bytes.value)
-                          : Result<GpuMetrics>(Fail(ErrorCode::kNotFound, bytes.why));
+  const auto parsed = bytes.known() ? ParseGpuMetrics(bytes.value)
+                                    : Result<GpuMetrics>(Fail(ErrorCode::kNotFound, bytes.why));
   if (!parsed) {
-    const bool unknown = bytes.state == Known::kUnknown ||
-                         parsed.error().code == ErrorCode::kUnsupported;
-    const Number gap = unknown ? Number::Unknown(parsed.error().message)
-                               : Number::Failed(parsed.error().message);
+    const bool unknown =
+        bytes.state == Known::kUnknown || parsed.error().code == ErrorCode::kUnsupported;
+    const Number gap =
+        unknown ? Number::Unknown(parsed.error().message) : Number::Failed(parsed.error().message);
     out.energy_millijoules = gap;
     out.throttle = SameGap<std::vector<std::string>>(gap);
     out.throttle_counts = SameGap<std::map<std::string, std::int64_t>>(gap);
@@ -118,11 +116,9 @@ void ReadMetrics(const RootFiles& files, const std::string& folder, CardTelemetr
 }
 
 void SetAll(Telemetry& out, const std::string& why) {
-  VisitTelemetry(
-      [&](std::string_view, auto& reading) {
-        reading = std::decay_t<decltype(reading)>::Unknown(why);
-      },
-      out);
+  VisitTelemetry([&](std::string_view,
+                     auto& reading) { reading = std::decay_t<decltype(reading)>::Unknown(why); },
+                 out);
 }
 
 }  // namespace

@@ -136,8 +136,7 @@ Reading<std::vector<KfdLink>> ReadKfdLinks(const RootFiles& files, int node) {
 }
 
 KfdTopology ReadKfd(const RootFiles& files) {
-  return ReadKfd(files,
-                 [&] { return files.Text(std::string(kTopology) + "/generation_id"); });
+  return ReadKfd(files, [&] { return files.Text(std::string(kTopology) + "/generation_id"); });
 }
 
 KfdTopology ReadKfd(const RootFiles& files, const KfdGeneration& generation) {
@@ -147,13 +146,12 @@ KfdTopology ReadKfd(const RootFiles& files, const KfdGeneration& generation) {
 
 std::optional<Finding> TopologyFinding(const KfdTopology& topology) {
   if (!topology.changed) return std::nullopt;
-  return Finding{
-      "TopologyChanged",
-      Severity::kWarning,
-      "",
-      "the kfd topology changed during two reads",
-      "wait: it is read again; look for GPU resets in the kernel log where it stays",
-      ""};
+  return Finding{"TopologyChanged",
+                 Severity::kWarning,
+                 "",
+                 "the kfd topology changed during two reads",
+                 "wait: it is read again; look for GPU resets in the kernel log where it stays",
+                 ""};
 }
 
 std::string GfxTarget(std::uint64_t version) {

@@ -36,8 +36,8 @@ class NvidiaReader {
     if (Take("pci")) pci_ = ReadPciGpus(files_, kNvidiaVendor);
     report_.facts["driver"] = proc_.driver;
     report_.facts["flavor"] = proc_.flavor;
-    report_.facts["toolkit"] = AnyGpu() ? ReadToolkitVersion(files_)
-                                        : Reading<std::string>::Unknown("no NVIDIA GPU");
+    report_.facts["toolkit"] =
+        AnyGpu() ? ReadToolkitVersion(files_) : Reading<std::string>::Unknown("no NVIDIA GPU");
     report_.facts["runtime"] = Reading<std::string>::Unknown("the vendor's library was not asked");
     report_.facts["library"] = report_.facts["runtime"];
     ReadLibrary();
@@ -367,8 +367,8 @@ class NvidiaReader {
   ProcNvidia proc_;
   PciGpus pci_;
   std::map<std::string, Device> devices_;
-  std::set<std::string> seen_;       // addresses of /proc that the library told of
-  std::map<std::string, std::string> whole_at_;           // PCI address -> id of the GPU there
+  std::set<std::string> seen_;                   // addresses of /proc that the library told of
+  std::map<std::string, std::string> whole_at_;  // PCI address -> id of the GPU there
   std::map<std::string, std::vector<NvLinkEnd>> nvlinks_;  // by id of the GPU
   std::vector<std::string> failed_;                        // indices without identity
   std::optional<std::size_t> library_count_;

@@ -111,8 +111,8 @@ NvmlAsker::Pci NvmlAsker::PciInfo() {
   std::array<char, 16> id;
   std::snprintf(id.data(), id.size(), "%04x:%04x", info.pci_device_id & 0xffffU,
                 info.pci_device_id >> 16);
-  out.id = info.pci_device_id == 0 ? Text::Unknown("the library gives no PCI id")
-                                   : Text::Of(id.data());
+  out.id =
+      info.pci_device_id == 0 ? Text::Unknown("the library gives no PCI id") : Text::Of(id.data());
   return out;
 }
 

@@ -70,8 +70,7 @@ Number RetiredPagesPending(NvmlAsker& ask) {
   int pending = 0;
   if (ask.api().retired_pages_pending == nullptr) return NvmlAsker::Missing<std::int64_t>();
   const auto code = ask.api().retired_pages_pending(ask.handle(), &pending);
-  return code == nvml::kSuccess ? Number::Of(pending != 0 ? 1 : 0)
-                                : ask.Answer<std::int64_t>(code);
+  return code == nvml::kSuccess ? Number::Of(pending != 0 ? 1 : 0) : ask.Answer<std::int64_t>(code);
 }
 
 // Rows that were replaced (Ampere and later), else pages that were retired.

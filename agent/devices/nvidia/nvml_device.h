@@ -18,11 +18,11 @@ struct NvLinkEnd {
 // What NVML says about one index.
 struct NvmlGpu {
   unsigned index = 0;
-  Device device;               // id empty where the UUID could not be read
-  nvml::Return worst = 0;      // the gravest answer: lost or reset required, else 0
-  std::string why_no_handle;   // not empty: there is no handle, hence nothing else
+  Device device;              // id empty where the UUID could not be read
+  nvml::Return worst = 0;     // the gravest answer: lost or reset required, else 0
+  std::string why_no_handle;  // not empty: there is no handle, hence nothing else
   bool mig_on = false;
-  std::vector<Device> instances;  // where mig_on
+  std::vector<Device> instances;              // where mig_on
   std::vector<Telemetry> instance_telemetry;  // one an instance
   Telemetry telemetry;
   std::vector<NvLinkEnd> nvlinks;  // by number; device.links says why where they are not known

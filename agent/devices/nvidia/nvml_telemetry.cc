@@ -104,8 +104,8 @@ Telemetry ReadNvmlTelemetry(NvmlAsker& ask, const Reading<std::int64_t>& memory_
   out.corrected_errors = ask.EccErrors(0);
   out.link_replays = ask.Unsigned(ask.api().replays);
   const Number reasons = ask.Long(ask.api().clock_reasons);
-  out.throttle = reasons.known() ? Reading<std::vector<std::string>>::Of(ClockReasons(
-                                       static_cast<std::uint64_t>(reasons.value)))
+  out.throttle = reasons.known() ? Reading<std::vector<std::string>>::Of(
+                                       ClockReasons(static_cast<std::uint64_t>(reasons.value)))
                                  : SameGap<std::vector<std::string>>(reasons);
   out.throttle_counts = Reading<std::map<std::string, std::int64_t>>::Unknown(
       "the reasons of the moment are asked for");

@@ -9,7 +9,7 @@ namespace bimetal::agent {
 namespace {
 
 constexpr std::array<const char*, 7> kFolders = {
-    "usr/lib/x86_64-linux-gnu",  "usr/lib/aarch64-linux-gnu", "usr/lib64", "usr/lib",
+    "usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64",         "usr/lib",
     "usr/local/nvidia/toolkit", "run/nvidia/toolkit",        "opt/nvidia/toolkit"};
 
 bool IsVersion(std::string_view text) {

@@ -30,13 +30,14 @@ TEST_F(ClusterTest, CreatesReadsUpdatesPatchesAndDeletes) {
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, ErrorCode::kConflict) << late.error().message;
 
-  const auto merged = client_->Patch<api::ConfigMap>(ns_, "a", R"({"data":{"more":"3"}})",
-                                                     PatchType::kMerge);
+  const auto merged =
+      client_->Patch<api::ConfigMap>(ns_, "a", R"({"data":{"more":"3"}})", PatchType::kMerge);
   ASSERT_TRUE(merged) << merged.error().message;
   EXPECT_EQ(merged->data().size(), 2u);
   const auto applied = client_->Patch<api::ConfigMap>(
       ns_, "b",
-      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"},"data":{"x":"y"}})", PatchType::kApply);
+      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"},"data":{"x":"y"}})",
+      PatchType::kApply);
   ASSERT_TRUE(applied) << applied.error().message;
 
   EXPECT_TRUE(client_->Delete<api::ConfigMap>(ns_, "a"));

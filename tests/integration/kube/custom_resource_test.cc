@@ -1,5 +1,5 @@
-// Our own kinds through the real server's schema: what the codec writes must be valid there, and what
-// the server stores must come back whole.
+// Our own kinds through the real server's schema: what the codec writes must be valid there, and
+// what the server stores must come back whole.
 #include <chrono>
 #include <cstdlib>
 #include <fstream>

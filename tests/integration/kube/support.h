@@ -54,9 +54,8 @@ class EventLog {
     });
   }
   bool WaitKind(kube::EventKind kind, const std::string& key = "") {
-    return WaitFor([&](const kube::Event<T>& e) {
-      return e.kind == kind && (key.empty() || e.key == key);
-    });
+    return WaitFor(
+        [&](const kube::Event<T>& e) { return e.kind == kind && (key.empty() || e.key == key); });
   }
   std::vector<kube::Event<T>> Take() {
     const std::lock_guard lock(mutex_);

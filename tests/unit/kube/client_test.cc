@@ -129,7 +129,8 @@ TEST(ClientTest, AListThatAlwaysExpiresGivesUp) {
       c.Respond(410, StatusBody(410, "Expired"));
       return;
     }
-    c.Respond(200, R"({"kind":"PodList","metadata":{"resourceVersion":"7","continue":"x"},"items":[]})");
+    c.Respond(200,
+              R"({"kind":"PodList","metadata":{"resourceVersion":"7","continue":"x"},"items":[]})");
   });
   const auto list = Connect(server).ListAll<api::Pod>();
   ASSERT_FALSE(list);
@@ -153,10 +154,10 @@ TEST(ClientTest, WritesWhatTheApiServerExpects) {
   ASSERT_TRUE(client.CreateRaw(InfoOf<api::Pod>(), "ns", R"({"x":1})"));
   const auto seen = server.requests();
   EXPECT_EQ(seen[0].method + " " + seen[0].target, "DELETE /api/v1/namespaces/ns/pods/p");
-  EXPECT_EQ(seen[0].body, R"({"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u1"},)"
-                          R"("gracePeriodSeconds":0,"propagationPolicy":"Background"})");
-  EXPECT_EQ(seen[1].target,
-            "/api/v1/namespaces/ns/pods/p/status?fieldManager=bimetal&force=true");
+  EXPECT_EQ(seen[0].body,
+            R"({"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u1"},)"
+            R"("gracePeriodSeconds":0,"propagationPolicy":"Background"})");
+  EXPECT_EQ(seen[1].target, "/api/v1/namespaces/ns/pods/p/status?fieldManager=bimetal&force=true");
   EXPECT_EQ(seen[1].headers.at("content-type"), "application/apply-patch+yaml");
   EXPECT_EQ(seen[2].target, "/api/v1/nodes/n?fieldManager=bimetal");
   EXPECT_EQ(seen[2].headers.at("content-type"), "application/json-patch+json");
@@ -198,8 +199,9 @@ TEST(ClientTest, AStatusIsNotWrittenToAnotherUid) {
 TEST(ClientTest, AWatchGivesEventsBookmarksAndTheServersError) {
   HttpServer server([](const HttpRequest&, HttpConnection& c) {
     c.BeginChunked();
-    c.Chunk("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\"}}}\n"
-            "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"9\"}}}\n");
+    c.Chunk(
+        "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\"}}}\n"
+        "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"9\"}}}\n");
     c.Chunk("{\"type\":\"ERROR\",\"object\":" + StatusBody(410, "Expired") + "}\n");
     c.Chunk("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"late\"}}}\n");
     c.EndChunked();
@@ -221,7 +223,9 @@ TEST(ClientTest, AWatchGivesEventsBookmarksAndTheServersError) {
 TEST(ClientTest, BadBytesInALogAreReplacedAndTheLogGoesOn) {
   HttpServer server([](const HttpRequest&, HttpConnection& c) {
     c.BeginChunked(200, "text/plain");
-    c.Chunk("good\nb\xFF" "d\nstep 3\n");
+    c.Chunk(
+        "good\nb\xFF"
+        "d\nstep 3\n");
     c.EndChunked();
   });
   std::vector<std::string> lines;
@@ -229,13 +233,15 @@ TEST(ClientTest, BadBytesInALogAreReplacedAndTheLogGoesOn) {
     lines.emplace_back(line);
     return true;
   }));
-  EXPECT_THAT(lines, ElementsAre("good", "b\xEF\xBF\xBD" "d", "step 3"));
+  EXPECT_THAT(lines, ElementsAre("good",
+                                 "b\xEF\xBF\xBD"
+                                 "d",
+                                 "step 3"));
 }
 
 TEST(ResourceTest, MakesPathsAndKeys) {
   EXPECT_EQ(InfoOf<api::Node>().Path("", "a/b", "status"), "/api/v1/nodes/a%2Fb/status");
-  EXPECT_EQ(InfoOf<api::Lease>().Path("x"),
-            "/apis/coordination.k8s.io/v1/namespaces/x/leases");
+  EXPECT_EQ(InfoOf<api::Lease>().Path("x"), "/apis/coordination.k8s.io/v1/namespaces/x/leases");
   EXPECT_EQ(InfoOf<api::Lease>().Path(""), "/apis/coordination.k8s.io/v1/leases");
   EXPECT_EQ(InfoOf<api::Lease>().ApiVersion(), "coordination.k8s.io/v1");
   api::Pod pod;

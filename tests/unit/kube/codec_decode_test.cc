@@ -96,9 +96,9 @@ TEST(CodecDecodeTest, AnArrayStandsForAMessageOfItems) {
 TEST(CodecDecodeTest, RawKeepsTheTextOfItsObjectUnknownFieldsIncluded) {
   const std::string container =
       R"({ "name": "c", "securityContext": {"runAsUser": 1000}, "big": 123456789012345678901 })";
-  const auto job = Decode<api::GPUJob>(
-      R"({"spec":{"roles":[{"name":"w","template":{"spec":{"containers":[)" + container +
-      R"(],"hostIPC":true}}}]}})");
+  const auto job =
+      Decode<api::GPUJob>(R"({"spec":{"roles":[{"name":"w","template":{"spec":{"containers":[)" +
+                          container + R"(],"hostIPC":true}}}]}})");
   const auto& spec = job.spec().roles(0).template_().spec();
   EXPECT_EQ(spec.containers(0).raw(), container);
   EXPECT_EQ(spec.containers(0).name(), "c");
@@ -106,8 +106,8 @@ TEST(CodecDecodeTest, RawKeepsTheTextOfItsObjectUnknownFieldsIncluded) {
 }
 
 TEST(CodecDecodeTest, AKeyNamedRawIsNotTheRawField) {
-  const auto job = Decode<api::GPUJob>(
-      R"({"spec":{"variants":[{"env":[{"name":"A","raw":"evil"}]}]}})");
+  const auto job =
+      Decode<api::GPUJob>(R"({"spec":{"variants":[{"env":[{"name":"A","raw":"evil"}]}]}})");
   EXPECT_EQ(job.spec().variants(0).env(0).raw(), R"({"name":"A","raw":"evil"})");
 }
 
@@ -124,7 +124,9 @@ TEST(CodecDecodeTest, WholeNumbersMayBeWrittenAsReals) {
   EXPECT_EQ(Decode<api::Pod>(R"({"metadata":{"generation":2.0}})").metadata().generation(), 2);
   EXPECT_EQ(Decode<api::Pod>(R"({"metadata":{"generation":1e3}})").metadata().generation(), 1000);
   EXPECT_EQ(Decode<api::Pod>(R"({"metadata":{"generation":9223372036854775807}})")
-                .metadata().generation(), INT64_MAX);
+                .metadata()
+                .generation(),
+            INT64_MAX);
 }
 
 TEST(CodecDecodeTest, ErrorsCarryThePath) {
@@ -145,10 +147,10 @@ TEST(CodecDecodeTest, ErrorsCarryThePath) {
 }
 
 TEST(CodecDecodeTest, RefusesWhatIsNotOneWholeDocument) {
-  for (const char* text : {"", " ", "{", "}", R"({"metadata":{"name":"a")", R"({"metadata":{)",
-                           "{} {}", "{}x", "null", "7", R"("text")", "<html></html>",
-                           "{\"metadata\":{\"name\":\"\xFF\"}}", R"({"metadata":{"name":nul}})",
-                           R"({"metadata":{"name":"\ud800"}})"}) {
+  for (const char* text :
+       {"", " ", "{", "}", R"({"metadata":{"name":"a")", R"({"metadata":{)", "{} {}", "{}x", "null",
+        "7", R"("text")", "<html></html>", "{\"metadata\":{\"name\":\"\xFF\"}}",
+        R"({"metadata":{"name":nul}})", R"({"metadata":{"name":"\ud800"}})"}) {
     EXPECT_NE(DecodeError<api::Pod>(text), "") << text;
   }
 }
@@ -156,9 +158,9 @@ TEST(CodecDecodeTest, RefusesWhatIsNotOneWholeDocument) {
 TEST(CodecDecodeTest, RefusesRawTextThatIsNestedTooDeeply) {
   const std::string deep(200, '[');
   const std::string shut(200, ']');
-  EXPECT_THAT(DecodeError<api::GPUJob>(R"({"spec":{"variants":[{"env":[{"x":)" + deep + shut +
-                                       "}]}]}}"),
-              HasSubstr("spec.variants[0].env[0]: nested too deeply"));
+  EXPECT_THAT(
+      DecodeError<api::GPUJob>(R"({"spec":{"variants":[{"env":[{"x":)" + deep + shut + "}]}]}}"),
+      HasSubstr("spec.variants[0].env[0]: nested too deeply"));
   // Elsewhere unknown depth is skipped without recursion.
   const std::string very(100'000, '[');
   const std::string very_shut(100'000, ']');
@@ -195,8 +197,8 @@ TEST(CodecAnswerTest, MapsStatusAndReasonToCodes) {
 }
 
 TEST(CodecAnswerTest, TellsAForeignPageFromAnApiServer) {
-  const Error error = ErrorFromAnswer(502, "text/html", "", "<html>\nBad \xFFGateway</html>",
-                                      "list pods");
+  const Error error =
+      ErrorFromAnswer(502, "text/html", "", "<html>\nBad \xFFGateway</html>", "list pods");
   EXPECT_EQ(error.code, ErrorCode::kUnavailable);
   EXPECT_EQ(error.message,
             "list pods: the answer is not from an API server (502, text/html): "

@@ -1,5 +1,5 @@
-#include <gtest/gtest.h>
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "api/gpujob.pb.h"
 #include "api/kubernetes.pb.h"
@@ -47,7 +47,9 @@ TEST(CodecEncodeTest, AMessageOfItemsIsAnArray) {
 TEST(CodecEncodeTest, BytesThatAreNotUtf8AreReplaced) {
   api::EnvVar env;
   // The generated setter does not check; a program's output may hold anything.
-  env.set_value("a\xFF" "b");
+  env.set_value(
+      "a\xFF"
+      "b");
   EXPECT_EQ(ToJson(env), R"({"value":"a\ufffdb"})");
 }
 
@@ -94,9 +96,12 @@ TEST(OverlayJsonTest, RefusesWhatIsNotAnObject) {
 TEST(ReplaceInvalidUtf8Test, KeepsWhatIsValid) {
   const std::string good = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80";
   EXPECT_EQ(ReplaceInvalidUtf8(good), good);
-  EXPECT_EQ(ReplaceInvalidUtf8("a\x80" "b"), "a\xEF\xBF\xBD" "b");
+  EXPECT_EQ(ReplaceInvalidUtf8("a\x80"
+                               "b"),
+            "a\xEF\xBF\xBD"
+            "b");
   EXPECT_EQ(ReplaceInvalidUtf8("\xE2\x82"), "\xEF\xBF\xBD\xEF\xBF\xBD");
-  EXPECT_EQ(ReplaceInvalidUtf8("\xC0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD");   // overlong
+  EXPECT_EQ(ReplaceInvalidUtf8("\xC0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD");          // overlong
   EXPECT_EQ(ReplaceInvalidUtf8("\xED\xA0\x80").find('\xED'), std::string::npos);  // surrogate
 }
 

@@ -1,5 +1,5 @@
-// Random and damaged documents: what the codec reads agrees with another parser, and nothing crashes.
-// Worth most under the address sanitizer.
+// Random and damaged documents: what the codec reads agrees with another parser, and nothing
+// crashes. Worth most under the address sanitizer.
 #include <random>
 #include <string>
 
@@ -16,8 +16,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string RandomText(std::mt19937& random) {
-  static const char* const kPieces[] = {"a", "/", "\"", "\\", "\n", "\x01", "\xC3\xA9",
-                                        "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "{", "]", ",", ":"};
+  static const char* const kPieces[] = {
+      "a", "/", "\"", "\\", "\n", "\x01", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80",
+      "{", "]", ",",  ":"};
   std::string text;
   for (auto i = random() % 8; i > 0; --i) text += kPieces[random() % std::size(kPieces)];
   return text;
@@ -86,10 +87,18 @@ TEST(CodecFuzzTest, DamagedDocumentsNeverCrash) {
     for (auto i = 1 + random() % 3; i > 0; --i) {
       const std::size_t at = random() % text.size();
       switch (random() % 4) {
-        case 0: text[at] = static_cast<char>(random()); break;
-        case 1: text.erase(at, 1 + random() % 5); break;
-        case 2: text.insert(at, 1, "{}[]\",:0-e"[random() % 10]); break;
-        default: text.insert(at, text.substr(random() % text.size(), random() % 20)); break;
+        case 0:
+          text[at] = static_cast<char>(random());
+          break;
+        case 1:
+          text.erase(at, 1 + random() % 5);
+          break;
+        case 2:
+          text.insert(at, 1, "{}[]\",:0-e"[random() % 10]);
+          break;
+        default:
+          text.insert(at, text.substr(random() % text.size(), random() % 20));
+          break;
       }
       if (text.empty()) text = "x";
     }

@@ -28,11 +28,12 @@ struct PodSink final : ItemSink {
 };
 
 TEST(ListTest, ReadsItemsAndPageWhateverTheOrder) {
-  for (const char* text :
-       {R"({"kind":"PodList","metadata":{"resourceVersion":"5","continue":"c","remainingItemCount":9},)"
-        R"("items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]})",
-        R"({"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}],)"
-        R"("metadata":{"remainingItemCount":9,"continue":"c","resourceVersion":"5"}})"}) {
+  for (
+      const char* text :
+      {R"({"kind":"PodList","metadata":{"resourceVersion":"5","continue":"c","remainingItemCount":9},)"
+       R"("items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]})",
+       R"({"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}],)"
+       R"("metadata":{"remainingItemCount":9,"continue":"c","resourceVersion":"5"}})"}) {
     PodSink sink;
     const auto meta = ListFromJson(text, sink);
     ASSERT_TRUE(meta) << meta.error().message;
@@ -46,8 +47,8 @@ TEST(ListTest, ReadsItemsAndPageWhateverTheOrder) {
 
 TEST(ListTest, NullItemsAreAnEmptyList) {
   PodSink sink;
-  ASSERT_TRUE(ListFromJson(
-      R"({"kind":"PodList","metadata":{"resourceVersion":"5"},"items":null})", sink));
+  ASSERT_TRUE(
+      ListFromJson(R"({"kind":"PodList","metadata":{"resourceVersion":"5"},"items":null})", sink));
   EXPECT_TRUE(sink.pods.empty());
 }
 
@@ -58,16 +59,16 @@ TEST(ListTest, ABadItemIsNamedAndItsNeighboursLive) {
       R"({"metadata":{"name":"b"},"spec":{"priority":"high"}},{"spec":{}},7,{"metadata":{"name":"c"}}]})",
       sink));
   EXPECT_EQ(sink.pods.size(), 2u);
-  EXPECT_THAT(sink.failed,
-              ElementsAre("b: items[1].spec.priority: expected an integer, found a string",
-                          ": items[2]: metadata.name is missing", ": items[3]: expected an object"));
+  EXPECT_THAT(
+      sink.failed,
+      ElementsAre("b: items[1].spec.priority: expected an integer, found a string",
+                  ": items[2]: metadata.name is missing", ": items[3]: expected an object"));
 }
 
 TEST(ListTest, WhatIsNoListIsAnError) {
   for (const char* text :
        {R"({"kind":"Status","status":"Failure"})", "{}", "[]", "<html>", "",
-        R"({"kind":"PodList","items":[]})",
-        R"({"metadata":{"resourceVersion":"5"},"items":{}})",
+        R"({"kind":"PodList","items":[]})", R"({"metadata":{"resourceVersion":"5"},"items":{}})",
         R"({"metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"a"}})",
         R"({"metadata":{"resourceVersion":5},"items":[]})"}) {
     PodSink sink;
@@ -89,10 +90,11 @@ TEST(WatchLineTest, ReadsTypeAndObjectInAnyOrder) {
 }
 
 TEST(WatchLineTest, ABookmarkIsAVersionAndNothingElse) {
-  for (const char* object :
-       {R"({"kind":"Pod","metadata":{"resourceVersion":"650","labels":null},"spec":{"containers":null}})",
-        R"({"kind":"Pod","metadata":{"resourceVersion":"650"}})",
-        R"({"metadata":{"resourceVersion":"650"},"spec":"not even an object"})"}) {
+  for (
+      const char* object :
+      {R"({"kind":"Pod","metadata":{"resourceVersion":"650","labels":null},"spec":{"containers":null}})",
+       R"({"kind":"Pod","metadata":{"resourceVersion":"650"}})",
+       R"({"metadata":{"resourceVersion":"650"},"spec":"not even an object"})"}) {
     api::Pod pod;
     const auto line =
         WatchLineFromJson(std::string(R"({"type":"BOOKMARK","object":)") + object + "}", &pod);

@@ -72,8 +72,8 @@ class ElectorTest : public testing::Test {
     LeaderCallbacks callbacks;
     callbacks.on_started = [this] { Note(true); };
     callbacks.on_stopped = [this] { Note(false); };
-    return std::make_unique<LeaderElector>(
-        std::make_shared<Client>(MakeTransport(config).value()), leader, callbacks);
+    return std::make_unique<LeaderElector>(std::make_shared<Client>(MakeTransport(config).value()),
+                                           leader, callbacks);
   }
   bool WaitUntil(bool leading) {
     std::unique_lock lock(mutex_);

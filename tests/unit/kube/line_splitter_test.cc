@@ -22,8 +22,7 @@ TEST(LineSplitterTest, GivesTheSameLinesForEveryCut) {
     };
     splitter.Feed(text.substr(0, cut), add);
     splitter.Feed(text.substr(cut), add);
-    EXPECT_THAT(lines,
-                ElementsAre("a\xC3\xA9", "\xE2\x82\xAC", "", "\xF0\x9F\x98\x80 last"));
+    EXPECT_THAT(lines, ElementsAre("a\xC3\xA9", "\xE2\x82\xAC", "", "\xF0\x9F\x98\x80 last"));
     EXPECT_EQ(splitter.rest(), "");
   }
 }

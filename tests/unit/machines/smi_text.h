@@ -32,8 +32,8 @@ struct SmiExtras {
 };
 SmiExtras ParseSmiExtras(std::string_view text);
 
-// The same of `nvidia-smi -q -x`. The XML gives instances no UUID: `extras` gets those that drivers of
-// its age made, MIG-<uuid of the GPU>/<GPU instance>/<compute instance>, and no profile.
+// The same of `nvidia-smi -q -x`. The XML gives instances no UUID: `extras` gets those that drivers
+// of its age made, MIG-<uuid of the GPU>/<GPU instance>/<compute instance>, and no profile.
 SmiText ParseSmiXml(std::string_view text, SmiExtras& extras);
 
 // The same machine as answers of the library (machine/nvml.txt): what nvidia-smi prints as N/A is

@@ -50,8 +50,8 @@ void AddKfdNode(TestTree& tree, int node, int bus, int function, int render) {
 
 void AddLink(TestTree& tree, int node, int link, int type, int to) {
   tree.Write(kNodes + std::to_string(node) + "/io_links/" + std::to_string(link) + "/properties",
-             "type " + std::to_string(type) + "\nnode_from " + std::to_string(node) +
-                 "\nnode_to " + std::to_string(to) + "\nweight 15\n");
+             "type " + std::to_string(type) + "\nnode_from " + std::to_string(node) + "\nnode_to " +
+                 std::to_string(to) + "\nweight 15\n");
 }
 
 // SYNTHETIC: no recording of several whole MI300X with their links is public. Every GPU has a PCIe

@@ -87,8 +87,7 @@ struct Case {
 TEST(FingerprintTest, DoesNotChangeWithWhatMovesByItselfOrNamesTheMachine) {
   const std::string same = Fingerprint(Node(), Vendor::kAmd);
   const std::vector<Case> cases = {
-      {"enumeration order",
-       [](Inventory& i) { std::reverse(i.devices.begin(), i.devices.end()); }},
+      {"enumeration order", [](Inventory& i) { std::reverse(i.devices.begin(), i.devices.end()); }},
       {"boot", [](Inventory& i) { i.boot_id = Text::Of("b2"); }},
       {"index", [](Inventory& i) { i.devices[0].index = 7; }},
       {"device id", [](Inventory& i) { i.devices[0].id.value = "GPU-9"; }},

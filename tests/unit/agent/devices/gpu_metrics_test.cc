@@ -39,15 +39,12 @@ struct Version {
 };
 
 // Sizes by the notes of the kernel's header; offsets counted by hand in the same structures.
-const std::vector<Version> kVersions = {{1, 0, 80, 18, 34, 36, 54, 58, 0, 0, 4},
-                                        {1, 1, 96, 6, 22, 24, 54, 58, 74, 0},
-                                        {1, 2, 104, 6, 22, 24, 54, 58, 74, 0},
-                                        {1, 3, 120, 6, 22, 24, 54, 58, 74, 0},
-                                        {1, 4, 288, 4, 10, 24, 240, 280, 48, 88},
-                                        {1, 5, 360, 4, 10, 88, 312, 352, 112, 152},
-                                        {1, 6, 1664, 4, 10, 16, 264, 304, 60, 104},
-                                        {1, 7, 2208, 4, 10, 24, 296, 336, 68, 112},
-                                        {1, 8, 3872, 4, 10, 24, 296, 336, 68, 112}};
+const std::vector<Version> kVersions = {
+    {1, 0, 80, 18, 34, 36, 54, 58, 0, 0, 4},    {1, 1, 96, 6, 22, 24, 54, 58, 74, 0},
+    {1, 2, 104, 6, 22, 24, 54, 58, 74, 0},      {1, 3, 120, 6, 22, 24, 54, 58, 74, 0},
+    {1, 4, 288, 4, 10, 24, 240, 280, 48, 88},   {1, 5, 360, 4, 10, 88, 312, 352, 112, 152},
+    {1, 6, 1664, 4, 10, 16, 264, 304, 60, 104}, {1, 7, 2208, 4, 10, 24, 296, 336, 68, 112},
+    {1, 8, 3872, 4, 10, 24, 296, 336, 68, 112}};
 
 TEST(GpuMetricsTest, ReadsEveryVersionOfDiscreteGpus) {
   for (const Version& v : kVersions) {
@@ -87,8 +84,7 @@ TEST(GpuMetricsTest, AllOnesIsNotSupportedInEveryVersion) {
 }
 
 TEST(GpuMetricsTest, ReadsTheVersionsOfApus) {
-  const std::vector<std::pair<int, std::size_t>> sizes = {
-      {1, 120}, {2, 128}, {3, 152}, {4, 168}};
+  const std::vector<std::pair<int, std::size_t>> sizes = {{1, 120}, {2, 128}, {3, 152}, {4, 168}};
   for (const auto& [content, size] : sizes) {
     std::string bytes = Blank(size, 2, content);
     Put(bytes, 4, 2, 4512);
@@ -125,12 +121,11 @@ TEST(GpuMetricsTest, CountsThrottlingAndLinksOfTheMi300Versions) {
   Put(bytes, 264 + 14, 2, 2);  // not available
   Put(bytes, 338, 2, 8);
   const auto parsed = ParseGpuMetrics(bytes);
-  EXPECT_EQ(parsed->throttle_counts,
-            (std::map<std::string, std::int64_t>{{"hardware-thermal", 10},
-                                                 {"power-cap", 11},
-                                                 {"thermal", 12},
-                                                 {"regulator-thermal", 13},
-                                                 {"memory-thermal", 14}}));
+  EXPECT_EQ(parsed->throttle_counts, (std::map<std::string, std::int64_t>{{"hardware-thermal", 10},
+                                                                          {"power-cap", 11},
+                                                                          {"thermal", 12},
+                                                                          {"regulator-thermal", 13},
+                                                                          {"memory-thermal", 14}}));
   EXPECT_EQ(parsed->xgmi_links, 7);
   EXPECT_EQ(parsed->xgmi_links_up, 6);
   EXPECT_EQ(parsed->partitions, 8);

@@ -25,8 +25,8 @@ SourceReport OddReport() {
   Device bare;
   bare.id.value = "GPU-2";
   report.devices = {device, bare};
-  report.findings = {{"Code", Severity::kInfo, "d", "saw\nthis", "do that", "kmsg-1", Effect::kCordon,
-                      "amd", "https://example.com/a=b;c"},
+  report.findings = {{"Code", Severity::kInfo, "d", "saw\nthis", "do that", "kmsg-1",
+                      Effect::kCordon, "amd", "https://example.com/a=b;c"},
                      {"Other", Severity::kWarning, "", "", "", "", Effect::kRevalidate, "", ""}};
   Telemetry& telemetry = report.telemetry[device.id.value];
   telemetry.power_milliwatts = Reading<std::int64_t>::Of(750'000, "of the whole GPU");

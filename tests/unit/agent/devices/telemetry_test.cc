@@ -48,9 +48,9 @@ TEST(ThrottleFromCountsTest, StaysUnknownWithoutTwoLooksAndKeepsWhatTheDriverSay
 
 TEST(ClockReasonsTest, LeavesOutIdlenessAndWhatAUserChose) {
   EXPECT_THAT(ClockReasons(0x1 | 0x2 | 0x10 | 0x100), ElementsAre());
-  EXPECT_THAT(ClockReasons(0x4 | 0x8 | 0x20 | 0x40 | 0x80),
-              ElementsAre("hardware-slowdown", "hardware-thermal", "power-brake", "power-cap",
-                          "thermal"));
+  EXPECT_THAT(
+      ClockReasons(0x4 | 0x8 | 0x20 | 0x40 | 0x80),
+      ElementsAre("hardware-slowdown", "hardware-thermal", "power-brake", "power-cap", "thermal"));
 }
 
 }  // namespace

@@ -87,8 +87,8 @@ TEST_F(ReadPodUseTest, CollectsDevicesAndClaimsOfAllPods) {
   };
   const auto use = ReadPodUse(socket(), Seconds(10));
   ASSERT_TRUE(use.has_value()) << use.error().message;
-  EXPECT_THAT(use->device_ids, UnorderedElementsAre(Pair("GPU-a", "team/p-1"),
-                                                    Pair("0000:05:00.0", "team/q")))
+  EXPECT_THAT(use->device_ids,
+              UnorderedElementsAre(Pair("GPU-a", "team/p-1"), Pair("0000:05:00.0", "team/q")))
       << "of those who share one, the first by name";
   EXPECT_THAT(use->claim_drivers, UnorderedElementsAre("gpu.nvidia.com"));
 }

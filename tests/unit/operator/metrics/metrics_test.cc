@@ -147,8 +147,7 @@ TEST(Metrics, WhatTheLoopSampledIsExposed) {
       1);
   EXPECT_EQ(scrape[R"(bimetal_nodes{phase="Admitted"})"], 3);
   EXPECT_EQ(scrape[R"(bimetal_nodes{phase="Lost"})"], 0);
-  EXPECT_EQ(
-      scrape[R"(bimetal_node_findings{node="n1",code="XidFatal",severity="Critical"})"], 2);
+  EXPECT_EQ(scrape[R"(bimetal_node_findings{node="n1",code="XidFatal",severity="Critical"})"], 2);
   EXPECT_EQ(scrape[R"(bimetal_breaker_open{pool="pool"})"], 1);
   EXPECT_EQ(scrape[R"(bimetal_queue_pending_jobs{queue="default",vendor_constraint="any"})"], 3);
   EXPECT_EQ(scrape[R"(bimetal_queue_admitted_gpus{queue="default",vendor_constraint="nvidia"})"],
