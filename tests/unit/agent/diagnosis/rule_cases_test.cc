@@ -13,6 +13,12 @@
 namespace bimetal::agent {
 namespace {
 
+// A literal with zero bytes in it, without the last one that the compiler adds.
+template <std::size_t N>
+std::string Bytes(const char (&text)[N]) {
+  return {text, N - 1};
+}
+
 using testing::IsEmpty;
 
 using Change = std::function<void(TestTree&)>;
@@ -177,14 +183,14 @@ std::vector<Case> ModuleCases() {
        }),
        AmdDriverless(Nothing())},
       {"SecureBootRefuses", "the kernel's own line", Driverless([](TestTree& t) {
-         t.Write("dev/kmsg", kKeyRejected).Write(kSecureBoot, std::string("\6\0\0\0\1", 5));
+         t.Write("dev/kmsg", kKeyRejected).Write(kSecureBoot, Bytes("\6\0\0\0\1"));
        }),
        // The same line while the module is at work is about another module.
        Nvidia([](TestTree& t) { t.Write("dev/kmsg", kKeyRejected); })},
       {"SecureBootRefuses", "off is off",
        AmdDriverless([](TestTree& t) { t.Write("dev/kmsg", kKeyRejected); }),
        AmdDriverless([](TestTree& t) {
-         t.Write("dev/kmsg", kKeyRejected).Write(kSecureBoot, std::string("\6\0\0\0\0", 5));
+         t.Write("dev/kmsg", kKeyRejected).Write(kSecureBoot, Bytes("\6\0\0\0\0"));
        })},
       {"DriverNotLoaded", "the file is there", Driverless([](TestTree& t) {
          t.Write("lib/modules/6.8.0-45-generic/updates/dkms/nvidia.ko.zst", "");
@@ -269,13 +275,12 @@ std::vector<Case> LibraryCases() {
        })},
       {"HsaOverrideSet", "in a process", Amd([](TestTree& t) {
          t.Write("proc/77/comm", "python3\n")
-             .Write("proc/77/environ",
-                    std::string("A=1\0HSA_OVERRIDE_GFX_VERSION_1=10.3.0\0B=2\0", 45));
+             .Write("proc/77/environ", Bytes("A=1\0HSA_OVERRIDE_GFX_VERSION_1=10.3.0\0B=2\0"));
        }),
        // Not of AMD: of no meaning.
        Nvidia([](TestTree& t) {
          t.Write("proc/77/comm", "python3\n")
-             .Write("proc/77/environ", std::string("HSA_OVERRIDE_GFX_VERSION=10.3.0\0", 32));
+             .Write("proc/77/environ", Bytes("HSA_OVERRIDE_GFX_VERSION=10.3.0\0"));
        })},
   };
 }
