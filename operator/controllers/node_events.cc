@@ -76,9 +76,10 @@ api::Event DeviceFaultEvent(const PodRecord& pod, const std::string& device,
   const auto& holds = pod.holds;
   const bool of_job = holds.of_job && !pod.job.empty();
   const std::string& uid = of_job ? holds.of_job->job.value : holds.uid.value;
+  const std::string kind = of_job ? "GPUJob" : "Pod";
   // What follows comes before the evidence, which may be long.
   api::Event event =
-      Make(of_job ? "GPUJob" : "Pod", of_job ? pod.job : holds.name,
+      Make(kind, of_job ? pod.job : holds.name,
            uid + "|" + device + "|" + cordoned + "|" + since + "|" + follows, "DeviceFault",
            "pod " + holds.name + " on node " + holds.node.value + " holds device " + device +
                ", which takes no new work; " + follows + "; finding: " + cordoned,
