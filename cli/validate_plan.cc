@@ -49,17 +49,12 @@ void CompareFloors(const std::vector<validation::FloorOverride>& overrides,
                    const api::GPUNodeStatus& status, const api::VendorStatus& vendor,
                    Change& change) {
   static const validation::FloorTable kTable = validation::FloorTable::BuiltIn();
-  const auto device = std::find_if(status.devices().begin(), status.devices().end(),
-                                   [&](const auto& d) { return d.vendor() == vendor.vendor(); });
-  if (device == status.devices().end()) return;
-  validation::DeviceFacts facts;
-  facts.model = device->model();
-  facts.pci_id = device->pci_id();
-  facts.partition = device->partition();
+  const auto facts = validation::FactsFromApi(status, vendor.vendor());
+  if (!facts) return;
   for (const auto& rate : vendor.rates()) {
     const auto check = validation::FindRateCheck(rate.check());
     const auto lowest = validation::ParseMilli(rate.lowest());
-    const auto floor = validation::FindFloor(kTable, overrides, facts, rate.check());
+    const auto floor = validation::FindFloor(kTable, overrides, *facts, rate.check());
     if (!check || !lowest || !floor || !floor->binding) continue;
     const bool higher = check->better == validation::Better::kHigher;
     if (higher ? *lowest >= floor->value : *lowest <= floor->value) continue;

@@ -39,13 +39,16 @@ Books MakeBooks(const std::vector<Pod>& pods) {
   return books;
 }
 
-std::int64_t FreeDevices(const Node& node, const Books& books, Vendor vendor) {
-  const std::int64_t usable = UsableDevices(node, vendor);
-  const auto use = books.find(node.name);
-  if (use == books.end()) return usable;
+MilliDevice HeldOn(const Books& books, const NodeName& node, Vendor vendor) {
+  const auto use = books.find(node);
+  if (use == books.end()) return {};
   const auto held = use->second.held.find(vendor);
-  if (held == use->second.held.end()) return usable;
-  return std::max<std::int64_t>(0, usable - WholeDevices(held->second));
+  return held == use->second.held.end() ? MilliDevice{} : held->second;
+}
+
+std::int64_t FreeDevices(const Node& node, const Books& books, Vendor vendor) {
+  return std::max<std::int64_t>(
+      0, UsableDevices(node, vendor) - WholeDevices(HeldOn(books, node.name, vendor)));
 }
 
 }  // namespace bimetal::core::placement

@@ -21,6 +21,9 @@ using Books = std::map<NodeName, NodeUse>;
 // given twice (same uid; namespace and name where it has no uid yet) counts once.
 Books MakeBooks(const std::vector<Pod>& pods);
 
+// What pods hold of `vendor`'s devices on `node`.
+MilliDevice HeldOn(const Books& books, const NodeName& node, Vendor vendor);
+
 // Whole devices of `vendor` that are usable and not held on `node`, never negative.
 std::int64_t FreeDevices(const Node& node, const Books& books, Vendor vendor);
 

@@ -146,6 +146,18 @@ DeviceFacts FactsFromApi(const api::Device& device) {
   return facts;
 }
 
+std::optional<DeviceFacts> FactsFromApi(const api::GPUNodeStatus& status, std::string_view vendor) {
+  for (const api::DeviceStatus& device : status.devices()) {
+    if (device.vendor() != vendor) continue;
+    DeviceFacts facts;
+    facts.model = device.model();
+    facts.pci_id = device.pci_id();
+    facts.partition = device.partition();
+    return facts;
+  }
+  return std::nullopt;
+}
+
 bool IsWhole(const DeviceFacts& device) {
   return device.partition.empty() || device.partition == "off" || device.partition == "SPX" ||
          device.partition.starts_with("SPX/");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/fleet.pb.h"
+#include "api/gpunode.pb.h"
 #include "core/base/result.h"
 #include "core/validation/rates.h"
 
@@ -25,6 +26,9 @@ struct DeviceFacts {
   bool direct_links = false;
 };
 DeviceFacts FactsFromApi(const api::Device& device);
+// What is comparable of a vendor's devices on a node: model, PCI id and partition of the first one.
+// Nothing where the node shows none.
+std::optional<DeviceFacts> FactsFromApi(const api::GPUNodeStatus& status, std::string_view vendor);
 // False for MIG instances and for AMD's modes other than SPX.
 bool IsWhole(const DeviceFacts& device);
 

@@ -15,14 +15,6 @@ namespace {
 constexpr Millis kPause = Seconds(5);
 constexpr std::size_t kMostGroups = 32;
 
-std::int64_t HeldWhole(const core::placement::Books& books, const NodeName& node,
-                       core::Vendor vendor) {
-  const auto use = books.find(node);
-  if (use == books.end()) return 0;
-  const auto held = use->second.held.find(vendor);
-  return held == use->second.held.end() ? 0 : core::WholeDevices(held->second);
-}
-
 core::placement::Books BooksOf(const Store& store, const JobController& jobs) {
   std::vector<core::Pod> pods = jobs.AssumedPods();
   for (const auto& [key, pod] : store.pods) {
@@ -91,7 +83,7 @@ std::map<std::string, FleetController::PoolSum> FleetController::SumPools() cons
       sum.quarantined += phase != phases.end() && phase->second == "Quarantined" ? 1 : 0;
       sum.total += static_cast<std::int64_t>(devices.devices.size());
       sum.open += core::UsableDevices(node, vendor);
-      sum.held += HeldWhole(books, node.name, vendor);
+      sum.held += core::WholeDevices(core::placement::HeldOn(books, node.name, vendor));
     }
   }
   return sums;
@@ -135,16 +127,7 @@ void FleetController::SayBreaker(const std::string& pool, const std::string& tex
   told = text;
   const api::Event event = BreakerEvent(pool, text, clock_.Now());
   Log(LogLevel::kWarning, "breaker open", {{"pool", pool}, {"why", text}});
-  bimetal::op::Write write{
-      "create", "events", "default", event.metadata().name(), kube::ToJson(event), {}, {}};
-  write.run = [event](kube::Client& client) -> Status {
-    const auto created = client.Create(event);
-    if (!created && created.error().code != ErrorCode::kAlreadyExists) {
-      return tl::unexpected<Error>(created.error());
-    }
-    return {};
-  };
-  writes_.Submit(std::move(write));
+  writes_.Submit(CreateEvent(event));
 }
 
 template <class T>
@@ -238,7 +221,8 @@ FleetSample FleetController::Sample(bool leader) const {
   for (const auto& [name, object] : store_.gpu_nodes) {
     std::map<std::string, std::int64_t> held;
     for (const auto vendor : core::kVendors) {
-      held[std::string(core::VendorName(vendor))] = HeldWhole(books, NodeName{name}, vendor);
+      held[std::string(core::VendorName(vendor))] =
+          core::WholeDevices(core::placement::HeldOn(books, NodeName{name}, vendor));
     }
     const auto record = store_.nodes.find(name);
     const bool offline = record == store_.nodes.end() || !record->second.node.ready;

@@ -1,8 +1,6 @@
 #include "operator/controllers/node_events.h"
 
-#include <array>
-#include <cstdio>
-
+#include "core/base/hash.h"
 #include "operator/controllers/conditions.h"
 
 namespace bimetal::op {
@@ -10,25 +8,13 @@ namespace {
 
 constexpr std::size_t kMostMessage = 1000;  // the API server takes 1024
 
-// FNV-1a, 64 bits: names need to differ, not to be secret.
-std::string Hash(const std::string& text) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (const char c : text) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 1099511628211ULL;
-  }
-  std::array<char, 20> hex{};
-  std::snprintf(hex.data(), hex.size(), "%016llx", static_cast<unsigned long long>(hash));
-  return hex.data();
-}
-
 // Of a cluster's object; PutIn makes it one of a namespace's.
 api::Event Make(const std::string& kind, const std::string& name, const std::string& key,
                 const std::string& reason, const std::string& message, bool warning,
                 TimePoint now) {
   api::Event event;
   event.mutable_metadata()->set_namespace_("default");  // of cluster objects' events
-  event.mutable_metadata()->set_name(Cut(name, 200) + ".bimetal." + Hash(key));
+  event.mutable_metadata()->set_name(Cut(name, 200) + ".bimetal." + ShortHash(key));
   auto* object = event.mutable_involved_object();
   object->set_api_version(kind == "Node" || kind == "Pod" ? "v1" : "bimetal.dev/v1alpha1");
   object->set_kind(kind);
@@ -90,6 +76,19 @@ api::Event DeviceFaultEvent(const PodRecord& pod, const std::string& device,
 
 api::Event BreakerEvent(const std::string& pool, const std::string& text, TimePoint now) {
   return Make("GPUPool", pool, text, "BreakerOpen", text, true, now);
+}
+
+Write CreateEvent(const api::Event& event) {
+  const auto& meta = event.metadata();
+  Write write{"create", "events", meta.namespace_(), meta.name(), kube::ToJson(event), {}, {}};
+  write.run = [event](kube::Client& client) -> Status {
+    const auto created = client.Create(event);
+    if (!created && created.error().code != ErrorCode::kAlreadyExists) {
+      return tl::unexpected<Error>(created.error());
+    }
+    return {};
+  };
+  return write;
 }
 
 }  // namespace bimetal::op

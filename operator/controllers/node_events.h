@@ -7,6 +7,7 @@
 #include "api/kubernetes.pb.h"
 #include "core/base/time.h"
 #include "operator/state/store.h"
+#include "operator/writer/writer.h"
 
 // Kubernetes Events, as `kubectl describe` shows them. Names are deterministic for what happened,
 // so that a repeated create meets its twin: one Event, whoever restarts. Pure.
@@ -26,5 +27,8 @@ api::Event DeviceFaultEvent(const PodRecord& pod, const std::string& device,
                             const std::string& since, TimePoint now);
 // A breaker of a pool has opened.
 api::Event BreakerEvent(const std::string& pool, const std::string& text, TimePoint now);
+
+// The write that creates `event`; that it exists already is no error.
+Write CreateEvent(const api::Event& event);
 
 }  // namespace bimetal::op

@@ -198,17 +198,12 @@ JudgedRun JudgeRun(const api::ValidationRun& run, const std::string& node,
 std::vector<validation::NodeRate> NodeRatesOf(const api::GPUNode& node,
                                               const api::VendorStatus& vendor) {
   std::vector<validation::NodeRate> out;
-  const auto device = std::find_if(node.status().devices().begin(), node.status().devices().end(),
-                                   [&](const auto& d) { return d.vendor() == vendor.vendor(); });
-  if (device == node.status().devices().end()) return out;
-  validation::DeviceFacts facts;
-  facts.model = device->model();
-  facts.pci_id = device->pci_id();
-  facts.partition = device->partition();
+  const auto facts = validation::FactsFromApi(node.status(), vendor.vendor());
+  if (!facts) return out;
   for (const auto& rate : vendor.rates()) {
     const auto median = validation::ParseMilli(rate.median());
     if (!median) continue;
-    validation::FleetKey key = validation::KeyFor(facts, rate.check());
+    validation::FleetKey key = validation::KeyFor(*facts, rate.check());
     key.driver = vendor.driver_version();
     out.push_back({std::move(key), node.metadata().name(), *median, rate.devices()});
   }

@@ -198,17 +198,6 @@ void NodeController::TellFindings(const std::string& name, NodeState& state) {
   state.told = std::move(present);
 }
 
-void NodeController::SendEvent(const api::Event& event) {
-  const auto& meta = event.metadata();
-  Write write{"create", "events", meta.namespace_(), meta.name(), kube::ToJson(event), {}, {}};
-  write.run = [event](kube::Client& client) -> Status {
-    const auto created = client.Create(event);
-    if (!created && created.error().code != ErrorCode::kAlreadyExists) {
-      return tl::unexpected<Error>(created.error());
-    }
-    return {};
-  };
-  writes_.Submit(std::move(write));
-}
+void NodeController::SendEvent(const api::Event& event) { writes_.Submit(CreateEvent(event)); }
 
 }  // namespace bimetal::op

@@ -11,14 +11,6 @@ namespace {
 constexpr Millis kPeriod = Minutes(1);
 constexpr Millis kSecondLook = Seconds(5);
 
-std::int64_t HeldBy(const core::placement::Books& books, const NodeName& node,
-                    core::Vendor vendor) {
-  const auto use = books.find(node);
-  if (use == books.end()) return 0;
-  const auto held = use->second.held.find(vendor);
-  return held == use->second.held.end() ? 0 : held->second.v;
-}
-
 }  // namespace
 
 std::int64_t BooksDifference(const std::vector<core::Pod>& ours,
@@ -28,9 +20,10 @@ std::int64_t BooksDifference(const std::vector<core::Pod>& ours,
   std::int64_t sum = 0;
   for (const auto vendor : core::kVendors) {
     for (const auto& [node, use] : a)
-      sum += std::abs(HeldBy(a, node, vendor) - HeldBy(b, node, vendor));
+      sum += std::abs(core::placement::HeldOn(a, node, vendor).v -
+                      core::placement::HeldOn(b, node, vendor).v);
     for (const auto& [node, use] : b) {
-      if (!a.contains(node)) sum += std::abs(HeldBy(b, node, vendor));
+      if (!a.contains(node)) sum += std::abs(core::placement::HeldOn(b, node, vendor).v);
     }
   }
   return sum;

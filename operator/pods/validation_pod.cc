@@ -1,24 +1,11 @@
 #include "operator/pods/validation_pod.h"
 
-#include <array>
-#include <cstdint>
-#include <cstdio>
-
+#include "core/base/hash.h"
 #include "operator/pods/json.h"
 #include "operator/state/store.h"
 
 namespace bimetal::op {
 namespace {
-
-// FNV-1a, 64 bits: names need to differ, not to be secret.
-std::uint64_t Hash(const std::string& text) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (const char c : text) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 1099511628211ULL;
-  }
-  return hash;
-}
 
 std::string JoinCommas(const std::vector<std::string>& parts) {
   std::string out;
@@ -79,10 +66,8 @@ void GiveDevices(const ValidationPodSpec& spec, Json& container, Json& volumes) 
 
 std::string ValidationPodName(core::Vendor vendor, const std::string& node,
                               const std::string& cause) {
-  std::array<char, 20> hex{};
-  std::snprintf(hex.data(), hex.size(), "%016llx",
-                static_cast<unsigned long long>(Hash(node + "\n" + cause)));
-  return "bimetal-validate-" + std::string(core::VendorName(vendor)) + "-" + hex.data();
+  return "bimetal-validate-" + std::string(core::VendorName(vendor)) + "-" +
+         ShortHash(node + "\n" + cause);
 }
 
 std::string BuildValidationPod(const ValidationPodSpec& spec) {
