@@ -124,3 +124,26 @@ function(bimetal_proto name)
   endif()
   add_library(bimetal::${name} ALIAS bimetal_${name})
 endfunction()
+
+# bimetal_embed(OUTPUT NAMESPACE ns HEADERS h... TEXTS Function=data/file.csv...): writes a source in
+# which each function returns the text of its file as a string literal, so that no program needs a
+# file beside it. The HEADERS declare the functions; a changed file configures the build again.
+function(bimetal_embed output)
+  cmake_parse_arguments(ARG "" "NAMESPACE" "HEADERS;TEXTS" ${ARGN})
+  set(content "")
+  foreach(header IN LISTS ARG_HEADERS)
+    string(APPEND content "#include \"${header}\"\n")
+  endforeach()
+  string(APPEND content "\nnamespace ${ARG_NAMESPACE} {\n")
+  foreach(text IN LISTS ARG_TEXTS)
+    string(REGEX MATCH "^([^=]+)=(.+)$" match "${text}")
+    set(function "${CMAKE_MATCH_1}")
+    set(file "${CMAKE_CURRENT_SOURCE_DIR}/${CMAKE_MATCH_2}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+    file(READ "${file}" literal)
+    string(APPEND content
+           "std::string_view ${function}() { return R\"csv(${literal})csv\"; }\n")
+  endforeach()
+  string(APPEND content "}  // namespace ${ARG_NAMESPACE}\n")
+  file(CONFIGURE OUTPUT "${output}" CONTENT "@content@" @ONLY)
+endfunction()

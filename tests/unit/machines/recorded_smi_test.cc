@@ -16,6 +16,7 @@
 #include "tests/unit/agent/devices/golden.h"
 #include "tests/unit/machines/machine_fixture.h"
 #include "tests/unit/machines/smi_text.h"
+#include "tests/unit/recordings.h"
 
 namespace bimetal::machines {
 namespace {
@@ -25,24 +26,6 @@ using agent::golden::Fields;
 using agent::golden::Json;
 using agent::golden::Merged;
 using agent::golden::Shown;
-
-std::string Fixtures() {
-  const char* shared = std::getenv("BIMETAL_SHARED");
-  const char* source = std::getenv("BIMETAL_SOURCE_DIR");
-  const std::string base =
-      shared != nullptr ? shared : std::string(source != nullptr ? source : ".") + "/../shared";
-  return base + "/fixtures/";
-}
-
-std::vector<std::string> GoldenNames() {
-  std::vector<std::string> names;
-  std::error_code code;
-  for (const auto& file : fs::directory_iterator(BIMETAL_GOLDEN, code)) {
-    if (file.path().extension() == ".json") names.push_back(file.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 class RecordedSmiTest : public MachineTest, public testing::WithParamInterface<std::string> {};
 
@@ -82,11 +65,10 @@ TEST_P(RecordedSmiTest, ReadsWhatThePrintoutSays) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Printouts, RecordedSmiTest, testing::ValuesIn(GoldenNames()),
+INSTANTIATE_TEST_SUITE_P(Printouts, RecordedSmiTest,
+                         testing::ValuesIn(agent::golden::NamesIn(BIMETAL_GOLDEN)),
                          [](const testing::TestParamInfo<std::string>& one) {
-                           std::string name = one.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
+                           return agent::golden::TestName(one.param);
                          });
 
 }  // namespace

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "agent/devices/device_fields.h"
@@ -70,6 +73,23 @@ inline Json Merged(const Json& each, const Json& one) {
   Json out = each;
   for (const auto& [name, value] : one.items()) out[name] = value;
   return out;
+}
+
+// The golden files of `folder`, by name without ".json", sorted.
+inline std::vector<std::string> NamesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code code;
+  for (const auto& file : std::filesystem::directory_iterator(folder, code)) {
+    if (file.path().extension() == ".json") names.push_back(file.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// A golden file's name as the name of a test.
+inline std::string TestName(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 
 }  // namespace bimetal::agent::golden

@@ -14,6 +14,7 @@
 
 #include "tests/unit/agent/devices/golden.h"
 #include "tests/unit/agent/devices/test_tree.h"
+#include "tests/unit/recordings.h"
 
 namespace bimetal::agent {
 namespace {
@@ -24,27 +25,9 @@ using golden::Json;
 using golden::Merged;
 using golden::Shown;
 
-std::string Fixtures() {
-  const char* shared = std::getenv("BIMETAL_SHARED");
-  const char* source = std::getenv("BIMETAL_SOURCE_DIR");
-  const std::string base =
-      shared != nullptr ? shared : std::string(source != nullptr ? source : ".") + "/../shared";
-  return base + "/fixtures/";
-}
-
 Json Golden(const std::string& name) {
   std::ifstream in(std::string(BIMETAL_GOLDEN) + "/" + name + ".json");
   return Json::parse(in);
-}
-
-std::vector<std::string> GoldenNames() {
-  std::vector<std::string> names;
-  std::error_code code;
-  for (const auto& file : fs::directory_iterator(BIMETAL_GOLDEN, code)) {
-    if (file.path().extension() == ".json") names.push_back(file.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 class GoldenTest : public testing::TestWithParam<std::string> {
@@ -93,18 +76,16 @@ TEST_P(GoldenTest, ReadsWhatTheRawFilesSay) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Recordings, GoldenTest, testing::ValuesIn(GoldenNames()),
+INSTANTIATE_TEST_SUITE_P(Recordings, GoldenTest, testing::ValuesIn(golden::NamesIn(BIMETAL_GOLDEN)),
                          [](const testing::TestParamInfo<std::string>& one) {
-                           std::string name = one.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
+                           return golden::TestName(one.param);
                          });
 
 // A recording that is added to the fixtures needs its values here.
 TEST(GoldenFilesTest, CoverEveryRecordedTree) {
   if (!fs::is_directory(Fixtures())) GTEST_SKIP() << "SKIPPED: no recordings at " << Fixtures();
   std::set<std::string> covered;
-  for (const std::string& name : GoldenNames()) {
+  for (const std::string& name : golden::NamesIn(BIMETAL_GOLDEN)) {
     covered.insert(Golden(name).at("root").get<std::string>());
   }
   for (const std::string group : {"amd", "nvidia/proc-driver"}) {

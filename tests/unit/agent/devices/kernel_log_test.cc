@@ -11,6 +11,7 @@
 
 #include "agent/devices/data_tables.h"
 #include "tests/unit/agent/devices/test_tree.h"
+#include "tests/unit/recordings.h"
 
 namespace bimetal::agent {
 namespace {
@@ -335,10 +336,7 @@ TEST(KernelLogTest, ReadsAmdTrouble) {
 }
 
 TEST(KernelLogTest, ReadsEveryRecordedXidLine) {
-  const char* shared = std::getenv("BIMETAL_SHARED");
-  const std::string path =
-      (shared ? shared : std::string(std::getenv("BIMETAL_SOURCE_DIR") ?: ".") + "/../shared") +
-      std::string("/fixtures/nvidia/kernel-log/xid-lines.txt");
+  const std::string path = Fixtures() + "nvidia/kernel-log/xid-lines.txt";
   std::ifstream in(path);
   if (!in) GTEST_SKIP() << "SKIPPED: no recordings at " << path;
   std::size_t xids = 0;

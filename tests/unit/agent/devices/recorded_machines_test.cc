@@ -14,20 +14,13 @@
 #include "agent/devices/fingerprint.h"
 #include "agent/devices/pci.h"
 #include "tests/unit/agent/devices/test_tree.h"
+#include "tests/unit/recordings.h"
 
 namespace bimetal::agent {
 namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
-
-std::string Fixtures() {
-  const char* shared = std::getenv("BIMETAL_SHARED");
-  const char* source = std::getenv("BIMETAL_SOURCE_DIR");
-  const std::string base =
-      shared != nullptr ? shared : std::string(source != nullptr ? source : ".") + "/../shared";
-  return base + "/fixtures/";
-}
 
 class RecordedMachineTest : public testing::Test {
  protected:

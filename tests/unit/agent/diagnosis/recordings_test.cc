@@ -9,6 +9,7 @@
 
 #include "agent/devices/kernel_log.h"
 #include "tests/unit/agent/diagnosis/machines.h"
+#include "tests/unit/recordings.h"
 
 namespace bimetal::agent {
 namespace {
@@ -16,14 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::UnorderedElementsAre;
-
-std::string Fixtures() {
-  const char* shared = std::getenv("BIMETAL_SHARED");
-  const char* source = std::getenv("BIMETAL_SOURCE_DIR");
-  const std::string base =
-      shared != nullptr ? shared : std::string(source != nullptr ? source : ".") + "/../shared";
-  return base + "/fixtures/";
-}
 
 class RecordingsTest : public testing::Test {
  protected:

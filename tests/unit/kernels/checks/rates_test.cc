@@ -12,7 +12,7 @@
 #include "kernels/device/cuda/cuda_backend.h"
 #include "kernels/device/hip/hip_backend.h"
 #include "kernels/device/host/host_backend.h"
-#include "tests/unit/kernels/device/fake_gpu.h"
+#include "tests/unit/kernels/device/fake_library.h"
 
 namespace bimetal::kernels {
 namespace {
@@ -281,10 +281,8 @@ class VendorRateTest : public testing::TestWithParam<const char*> {
     const bool cuda = std::string(GetParam()) == "cuda";
     if ((cuda ? BIMETAL_HAS_CUDA : BIMETAL_HAS_HIP) == 0) GTEST_SKIP() << "built without it";
     const char* library = cuda ? BIMETAL_FAKE_CUDA : BIMETAL_FAKE_HIP;
-    void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    ASSERT_NE(handle, nullptr) << dlerror();
-    state_ = static_cast<FakeState*>(dlsym(handle, "fake_state"));
-    *state_ = FakeState{};
+    state_ = SoundFake(library);
+    ASSERT_NE(state_, nullptr) << dlerror();
     auto loaded = cuda ? CudaBackend::Load({library}) : HipBackend::Load({library});
     ASSERT_TRUE(loaded.ok());
     backend_ = std::move(loaded.value());

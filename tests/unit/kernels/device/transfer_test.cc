@@ -14,7 +14,7 @@
 #include "kernels/device/hip/sysfs_monitor.h"
 #include "kernels/device/host/host_backend.h"
 #include "kernels/device/trace.h"
-#include "tests/unit/kernels/device/fake_gpu.h"
+#include "tests/unit/kernels/device/fake_library.h"
 
 namespace bimetal::kernels {
 namespace {
@@ -49,10 +49,8 @@ class TransferTest : public testing::TestWithParam<BackendCase> {
     if (!GetParam().built) GTEST_SKIP() << "built without kernels for " << GetParam().name;
     const std::string name = GetParam().name;
     if (GetParam().library != nullptr) {
-      void* handle = dlopen(GetParam().library, RTLD_NOW | RTLD_LOCAL);
-      ASSERT_NE(handle, nullptr) << dlerror();
-      state_ = static_cast<FakeState*>(dlsym(handle, "fake_state"));
-      *state_ = FakeState{};
+      state_ = SoundFake(GetParam().library);
+      ASSERT_NE(state_, nullptr) << dlerror();
     }
     Outcome<std::unique_ptr<Backend>> loaded = std::unique_ptr<Backend>();
     if (name == "cuda") loaded = CudaBackend::Load({GetParam().library});

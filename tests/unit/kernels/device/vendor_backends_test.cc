@@ -10,7 +10,7 @@
 #include "kernels/checks/memory_pattern.h"
 #include "kernels/device/cuda/cuda_backend.h"
 #include "kernels/device/hip/hip_backend.h"
-#include "tests/unit/kernels/device/fake_gpu.h"
+#include "tests/unit/kernels/device/fake_library.h"
 
 namespace bimetal::kernels {
 namespace {
@@ -41,11 +41,8 @@ class VendorBackendTest : public testing::TestWithParam<Vendor> {
  protected:
   void SetUp() override {
     if (!GetParam().built) GTEST_SKIP() << "built without kernels for " << GetParam().name;
-    void* handle = dlopen(GetParam().library, RTLD_NOW | RTLD_LOCAL);
-    ASSERT_NE(handle, nullptr) << dlerror();
-    state_ = static_cast<FakeState*>(dlsym(handle, "fake_state"));
-    ASSERT_NE(state_, nullptr);
-    *state_ = FakeState{};
+    state_ = SoundFake(GetParam().library);
+    ASSERT_NE(state_, nullptr) << dlerror();
   }
   std::unique_ptr<Device> OpenSecond() {
     auto backend = GetParam().load(GetParam().library);

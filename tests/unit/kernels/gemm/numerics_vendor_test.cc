@@ -11,7 +11,7 @@
 #include "kernels/checks/math.h"
 #include "kernels/device/cuda/cuda_backend.h"
 #include "kernels/device/hip/hip_backend.h"
-#include "tests/unit/kernels/device/fake_gpu.h"
+#include "tests/unit/kernels/device/fake_library.h"
 #include "tests/unit/kernels/gemm/simulated.h"
 
 namespace bimetal::kernels {
@@ -32,11 +32,8 @@ class NumericsVendorTest : public testing::TestWithParam<Vendor> {
  protected:
   void SetUp() override {
     if (!GetParam().built) GTEST_SKIP() << "built without kernels for " << GetParam().name;
-    void* handle = dlopen(GetParam().library, RTLD_NOW | RTLD_LOCAL);
-    ASSERT_NE(handle, nullptr) << dlerror();
-    state_ = static_cast<FakeState*>(dlsym(handle, "fake_state"));
-    ASSERT_NE(state_, nullptr);
-    *state_ = FakeState{};
+    state_ = SoundFake(GetParam().library);
+    ASSERT_NE(state_, nullptr) << dlerror();
     backend_ = std::move(GetParam().load(GetParam().library).value());
     const auto devices = backend_->Enumerate();
     ASSERT_TRUE(devices.ok());
