@@ -5,6 +5,7 @@
 
 #include "core/base/quantity.h"
 #include "core/model/check.h"
+#include "core/model/job_policy.h"
 #include "core/model/saturate.h"
 #include "core/model/template_check.h"
 
@@ -15,7 +16,8 @@ namespace {
 constexpr std::size_t kMaxJobName = 40, kMaxVariantName = 63, kMaxRoleName = 20, kMaxText = 1024;
 constexpr int kMaxVariants = 8, kMaxRoles = 16, kMaxModels = 32;
 constexpr int kMaxCommand = 64, kMaxArgs = 256, kMaxEnv = 256;
-constexpr std::int64_t kMaxDevicesPerPod = 128, kMaxRetries = 100, kDefaultRetries = 2;
+constexpr int kMaxPrecisions = 16;
+constexpr std::int64_t kMaxDevicesPerPod = 128;
 
 Status ReadMetadata(const api::GPUJob& from, Job* job) {
   const auto& metadata = from.metadata();
@@ -61,6 +63,21 @@ Status ReadSelector(const api::DeviceSelector& from, const std::string& path, Va
     BIMETAL_TRY(CheckUnique(field, from.models(i), seen));
     variant->models.push_back(from.models(i));
   }
+  BIMETAL_TRY(CheckCount(path + ".precisions", from.precisions_size(), 0, kMaxPrecisions));
+  std::set<std::string> precisions;
+  for (int i = 0; i < from.precisions_size(); ++i) {
+    const std::string field = At(path + ".precisions", i);
+    BIMETAL_TRY(CheckText(field, from.precisions(i), 63));
+    BIMETAL_TRY(CheckUnique(field, from.precisions(i), precisions));
+  }
+  variant->precisions.assign(precisions.begin(), precisions.end());
+  const std::string& level = from.min_validation_level();
+  if (level == "L1") variant->min_validation_level = 1;
+  if (level == "L2") variant->min_validation_level = 2;
+  if (!level.empty() && level != "L0" && variant->min_validation_level == 0) {
+    return FieldError(path + ".minValidationLevel",
+                      Quoted(level) + " is unknown; use L0, L1 or L2");
+  }
   if (from.min_memory().empty()) return {};
   const std::string field = path + ".minMemory";
   const auto bytes = ParseQuantity(from.min_memory());
@@ -84,12 +101,12 @@ Status ReadVariants(const api::GPUJobSpec& spec, Job* job) {
     if (!vendor) return tl::unexpected(WithContext(vendor.error(), path + ".vendor"));
     BIMETAL_TRY(CheckRange(path + ".devicesPerPod", from.devices_per_pod(), 1, kMaxDevicesPerPod,
                            "use 1 to 128 devices for each pod"));
-    Variant variant{.name = from.name(),
-                    .vendor = *vendor,
-                    .devices_per_pod = from.devices_per_pod(),
-                    .models = {},
-                    .min_memory_bytes = std::nullopt};
+    Variant variant;
+    variant.name = from.name();
+    variant.vendor = *vendor;
+    variant.devices_per_pod = from.devices_per_pod();
     BIMETAL_TRY(ReadSelector(from.device_selector(), path + ".deviceSelector", &variant));
+    BIMETAL_TRY(ReadVariantPolicy(from, path, &variant));
     BIMETAL_TRY(CheckProgram(from, path));
     job->variants.push_back(std::move(variant));
   }
@@ -110,6 +127,7 @@ Status ReadRoles(const api::GPUJobSpec& spec, Job* job) {
     role.name = from.name();
     role.replicas = from.replicas();
     BIMETAL_TRY(ReadTemplate(from.template_(), path + ".template", &role));
+    BIMETAL_TRY(ReadRolePolicy(from, path, &role));
     job->roles.push_back(std::move(role));
   }
   return CheckRange("spec.roles", PodCount(*job), 1, kMaxPodsOfJob,
@@ -126,13 +144,7 @@ Result<Job> JobFromApi(const api::GPUJob& from, std::int64_t priority) {
   job.queue = QueueName{spec.queue_name().empty() ? "default" : spec.queue_name()};
   BIMETAL_TRY(CheckText("spec.queueName", job.queue.value, 253));
   job.suspended = spec.suspend();
-  const auto& policy = spec.selection().policy();
-  if (!policy.empty() && policy != "InOrder") {
-    return FieldError("spec.selection.policy", Quoted(policy) + " is unknown; use InOrder");
-  }
-  const std::int64_t retries = spec.has_retry() ? spec.retry().limit() : kDefaultRetries;
-  BIMETAL_TRY(CheckRange("spec.retry.limit", retries, 0, kMaxRetries, "use 0 to 100"));
-  job.retry_limit = static_cast<int>(retries);
+  BIMETAL_TRY(ReadPolicies(spec, &job));
   BIMETAL_TRY(ReadVariants(spec, &job));
   BIMETAL_TRY(ReadRoles(spec, &job));
   return job;

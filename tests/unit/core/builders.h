@@ -94,11 +94,11 @@ class JobBuilder {
     job_.created = TimePoint{1'000};
   }
   JobBuilder& On(Vendor vendor, std::int64_t devices_per_pod = 1) {
-    job_.variants.push_back(Variant{.name = vendor == Vendor::kAmd ? "rocm" : "cuda",
-                                    .vendor = vendor,
-                                    .devices_per_pod = devices_per_pod,
-                                    .models = {},
-                                    .min_memory_bytes = std::nullopt});
+    Variant variant;
+    variant.name = vendor == Vendor::kAmd ? "rocm" : "cuda";
+    variant.vendor = vendor;
+    variant.devices_per_pod = devices_per_pod;
+    job_.variants.push_back(std::move(variant));
     return *this;
   }
   JobBuilder& Models(std::vector<std::string> models) {

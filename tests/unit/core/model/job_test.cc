@@ -73,6 +73,42 @@ TEST(JobFromApiTest, ARoleWithoutTemplateAsksForNothingButAPodSlot) {
   EXPECT_EQ(JobFromApi(from, 0).value().roles[0].requests, (Resources{.pods = 1}));
 }
 
+TEST(JobFromApiTest, ReadsPoliciesAndLimits) {
+  api::GPUJob from = Good();
+  auto* spec = from.mutable_spec();
+  spec->mutable_selection()->set_policy("BestValue");
+  spec->mutable_selection()->set_switch_on_restart("Always");
+  spec->set_preemption("Never");
+  spec->mutable_variants(0)->set_relative_throughput("1.8");
+  spec->mutable_variants(1)->set_max_price_per_hour("2.50");
+  spec->mutable_roles(0)->set_min_replicas(2);
+  spec->mutable_roles(0)->mutable_topology()->set_level("rack");
+  spec->mutable_limits()->set_max_duration("1h");
+  spec->mutable_limits()->mutable_budget()->set_amount("12.5");
+  spec->mutable_limits()->mutable_budget()->set_currency("EUR");
+  spec->mutable_checkpoint()->set_path("/ckpt");
+  auto* rule = spec->mutable_retry()->add_rules();
+  rule->set_class_("NodeLost");
+  rule->set_action("RetryElsewhere");
+
+  const auto job = JobFromApi(from, 0);
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->selection, SelectionPolicy::kBestValue);
+  EXPECT_EQ(job->switch_on_restart, SwitchOnRestart::kAlways);
+  EXPECT_EQ(job->preemption, Preemption::kNever);
+  EXPECT_EQ(job->variants[0].relative_throughput_milli, 1800);
+  EXPECT_EQ(job->variants[1].max_nano_per_hour, 2'500'000'000);
+  EXPECT_EQ(job->roles[0].min_replicas, 2);
+  EXPECT_EQ(job->roles[0].topology->mode, TopologyMode::kRequired);
+  EXPECT_EQ(job->max_duration, Minutes(60));
+  EXPECT_EQ(job->budget->nano_amount, 12'500'000'000);
+  EXPECT_EQ(job->checkpoint->grace_seconds, 30);
+  EXPECT_EQ(RuleFor(*job, FailureClass::kNodeLost).action, RetryAction::kRetryElsewhere);
+  EXPECT_FALSE(RuleFor(*job, FailureClass::kNodeLost).counts);
+  EXPECT_EQ(RuleFor(*job, FailureClass::kTimeout).action, RetryAction::kFail);
+  EXPECT_TRUE(RuleFor(*job, FailureClass::kUserError).counts);
+}
+
 TEST(JobFromApiTest, RetryLimitZeroIsNotTheDefault) {
   api::GPUJob from = Good();
   from.mutable_spec()->mutable_retry()->set_limit(0);
@@ -153,6 +189,61 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"BadPolicy",
                 [](auto& j) { j.mutable_spec()->mutable_selection()->set_policy("Random"); },
                 "spec.selection.policy: "},
+        BadCase{"FallbackWithoutOrder",
+                [](auto& j) {
+                  auto* selection = j.mutable_spec()->mutable_selection();
+                  selection->set_policy("LowestCost");
+                  selection->set_fallback_after("5m");
+                },
+                "spec.selection.fallbackAfter: needs policy InOrder"},
+        BadCase{"BadPreemption", [](auto& j) { j.mutable_spec()->set_preemption("Sometimes"); },
+                "spec.preemption: \"Sometimes\" is unknown; use one of Allowed, AfterMinRuntime, Never"},
+        BadCase{"ZeroMaxDuration",
+                [](auto& j) { j.mutable_spec()->mutable_limits()->set_max_duration("0s"); },
+                "spec.limits.maxDuration: is zero"},
+        BadCase{"NegativeDeadline",
+                [](auto& j) { j.mutable_spec()->mutable_limits()->set_start_deadline("-5m"); },
+                "spec.limits.startDeadline: "},
+        BadCase{"NegativeBudget",
+                [](auto& j) {
+                  auto* budget = j.mutable_spec()->mutable_limits()->mutable_budget();
+                  budget->set_amount("-1");
+                  budget->set_currency("USD");
+                },
+                "spec.limits.budget.amount: "},
+        BadCase{"BudgetWithoutCurrency",
+                [](auto& j) {
+                  j.mutable_spec()->mutable_limits()->mutable_budget()->set_amount("1");
+                },
+                "spec.limits.budget.currency: "},
+        BadCase{"TwoRulesForOneClass",
+                [](auto& j) {
+                  for (const char* action : {"Retry", "Fail"}) {
+                    auto* rule = j.mutable_spec()->mutable_retry()->add_rules();
+                    rule->set_class_("NodeLost");
+                    rule->set_action(action);
+                  }
+                },
+                "spec.retry.rules[1].class: \"NodeLost\" is there twice"},
+        BadCase{"UnknownClass",
+                [](auto& j) {
+                  auto* rule = j.mutable_spec()->mutable_retry()->add_rules();
+                  rule->set_class_("BadLuck");
+                  rule->set_action("Retry");
+                },
+                "spec.retry.rules[0].class: \"BadLuck\" is unknown"},
+        BadCase{"RelativeCheckpointPath",
+                [](auto& j) { j.mutable_spec()->mutable_checkpoint()->set_path("ckpt"); },
+                "spec.checkpoint.path: \"ckpt\" is not absolute"},
+        BadCase{"ZeroThroughput",
+                [](auto& j) { j.mutable_spec()->mutable_variants(0)->set_relative_throughput("0"); },
+                "spec.variants[0].relativeThroughput: "},
+        BadCase{"MoreThanAll",
+                [](auto& j) { j.mutable_spec()->mutable_roles(0)->set_min_replicas(1000); },
+                "spec.roles[0].minReplicas: 1000 is over"},
+        BadCase{"NoTopologyLevel",
+                [](auto& j) { j.mutable_spec()->mutable_roles(0)->mutable_topology(); },
+                "spec.roles[0].topology.level: "},
         BadCase{"NoRole", [](auto& j) { j.mutable_spec()->clear_roles(); },
                 "spec.roles: needs at least 1"},
         BadCase{"ZeroReplicas",
