@@ -38,6 +38,13 @@ struct Assignment {
   std::vector<placement::PodPlacement> pods;
 };
 
+// A placed job that must give up its devices for another. The whole gang goes.
+struct Eviction {
+  Uid job;
+  Uid for_job;          // its devices are held for this one
+  std::string message;  // for the job that goes: who takes its place, and why
+};
+
 struct VariantBlocker {
   std::string variant;
   std::string reason;  // a documented CamelCase reason
@@ -58,6 +65,7 @@ struct Refusal {
 struct Plan {
   std::vector<Assignment> assignments;  // in the order in which they were decided
   std::vector<Refusal> refusals;        // in queue order
+  std::vector<Eviction> evictions;      // in the order in which they were decided
 };
 
 // One cycle: jobs in the order priority (high first), created, uid; variants in order; pools of the

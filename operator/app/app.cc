@@ -76,8 +76,9 @@ App::App(const Clock& clock, std::shared_ptr<kube::Client> client, const Config&
               schedule_wanted_ = true;
               loop_.RequestStep();
             }),
-      fleet_(clock, store_, nodes_, jobs_, writer_),
-      recount_(clock, loop_, store_, jobs_, writer_) {
+      cycle_(clock, store_, nodes_, {&jobs_}),
+      fleet_(clock, store_, nodes_, jobs_, cycle_, writer_),
+      recount_(clock, loop_, store_, cycle_, writer_) {
   last_tick_ms_ = clock_.Monotonic().v;
   loop_.SetStep([this] { Step(); });
 }
@@ -289,7 +290,7 @@ void App::Step() {
   jobs_.Reconcile();
   if (std::exchange(schedule_wanted_, false)) {
     const auto begin = std::chrono::steady_clock::now();
-    const std::string_view result = jobs_.Schedule();
+    const std::string_view result = cycle_.Run();
     metrics_.ObserveCycle(result, MicrosSince(begin));
   }
   ArmTimer();

@@ -66,6 +66,7 @@ class App {
   Writer writer_;
   NodeController nodes_;
   JobController jobs_;
+  SchedulingCycle cycle_;
   FleetController fleet_;
   Recount recount_;
   std::vector<std::shared_ptr<void>> informers_;

@@ -15,8 +15,8 @@ namespace {
 constexpr Millis kPause = Seconds(5);
 constexpr std::size_t kMostGroups = 32;
 
-core::placement::Books BooksOf(const Store& store, const JobController& jobs) {
-  std::vector<core::Pod> pods = jobs.AssumedPods();
+core::placement::Books BooksOf(const Store& store, const SchedulingCycle& cycle) {
+  std::vector<core::Pod> pods = cycle.AssumedPods();
   for (const auto& [key, pod] : store.pods) {
     if (!pod.ended) pods.push_back(pod.holds);
   }
@@ -62,11 +62,12 @@ JobRow RowOf(const JobSample& sample) {
 }  // namespace
 
 FleetController::FleetController(const Clock& clock, Store& store, NodeController& nodes,
-                                 JobController& jobs, WriteSink& writes)
-    : clock_(clock), store_(store), nodes_(nodes), jobs_(jobs), writes_(writes) {}
+                                 JobController& jobs, const SchedulingCycle& cycle,
+                                 WriteSink& writes)
+    : clock_(clock), store_(store), nodes_(nodes), jobs_(jobs), cycle_(cycle), writes_(writes) {}
 
 std::map<std::string, FleetController::PoolSum> FleetController::SumPools() const {
-  const auto books = BooksOf(store_, jobs_);
+  const auto books = BooksOf(store_, cycle_);
   const auto phases = nodes_.Phases();
   std::map<std::string, PoolSum> sums;
   for (const auto& [name, pool] : store_.pools) sums[name];
@@ -176,7 +177,7 @@ void FleetController::Reconcile() {
     for (auto& group : groups[name]) *status.add_groups() = std::move(group);
     Write(pool, "gpupools", pools_sent_);
   }
-  for (const auto& [name, counts] : jobs_.Queues()) {
+  for (const auto& [name, counts] : cycle_.Queues()) {
     api::GPUQueue queue = store_.queues.at(name);
     auto& status = *queue.mutable_status();
     status.set_observed_generation(queue.metadata().generation());
@@ -204,7 +205,7 @@ FleetSample FleetController::Sample(bool leader) const {
   FleetSample out;
   out.now = clock_.Now();
   out.leader = leader;
-  const auto books = BooksOf(store_, jobs_);
+  const auto books = BooksOf(store_, cycle_);
   std::map<std::string, std::int64_t> phases;
   for (const auto& [name, phase] : nodes_.Phases()) ++phases[phase];
   for (const auto& [phase, count] : phases) out.nodes.push_back({phase, count});
@@ -262,7 +263,7 @@ FleetSample FleetController::Sample(bool leader) const {
     if (sample.status->attempts_size() > 0) out.job_rows.push_back(RowOf(sample));
   }
   for (const auto& [state, count] : states) out.jobs.push_back({state, count});
-  for (const auto& [name, counts] : jobs_.Queues()) {
+  for (const auto& [name, counts] : cycle_.Queues()) {
     QueueRow row;
     row.queue = name;
     row.pending_jobs = counts.pending;

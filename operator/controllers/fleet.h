@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "operator/controllers/cycle.h"
 #include "operator/controllers/jobs.h"
 #include "operator/controllers/nodes.h"
 #include "operator/metrics/metrics.h"
@@ -17,7 +18,7 @@ namespace bimetal::op {
 class FleetController {
  public:
   FleetController(const Clock& clock, Store& store, NodeController& nodes, JobController& jobs,
-                  WriteSink& writes);
+                  const SchedulingCycle& cycle, WriteSink& writes);
 
   // Writes statuses that changed, each at most once in five seconds.
   void Reconcile();
@@ -47,6 +48,7 @@ class FleetController {
   Store& store_;
   NodeController& nodes_;
   JobController& jobs_;
+  const SchedulingCycle& cycle_;
   WriteSink& writes_;
   std::map<std::string, Sent> pools_sent_, queues_sent_;
   std::map<std::string, std::string> breakers_told_;  // pool -> what its last Event said

@@ -10,6 +10,7 @@
 #include "api/gpujob.pb.h"
 #include "core/queue/cycle.h"
 #include "operator/controllers/attempt.h"
+#include "operator/controllers/cycle.h"
 #include "operator/controllers/nodes.h"
 #include "operator/state/store.h"
 #include "operator/writer/writer.h"
@@ -33,7 +34,7 @@ struct JobSample {
 
 // Runs jobs: has them placed, makes their pods, follows these to their end, and bills them. Loop
 // thread only.
-class JobController {
+class JobController final : public Claimant {
  public:
   // `changed` is called when a scheduling cycle may find something new.
   JobController(const Clock& clock, Store& store, NodeController& nodes, WriteSink& writes,
@@ -46,22 +47,18 @@ class JobController {
   void OnPod(const PodRecord& pod, bool gone);
   void TouchAll();
 
-  // Follows every touched job. Call before Schedule.
+  // Follows every touched job. Call before a scheduling cycle.
   void Reconcile();
-  // One scheduling cycle over all jobs that want a place: "idle", "placed" or "refused".
-  std::string_view Schedule();
   std::optional<TimePoint> NextWake() const;
 
   std::vector<JobSample> Samples() const;
-  // Pods that were asked for and not seen yet, as they will hold their nodes.
-  std::vector<core::Pod> AssumedPods() const;
-  // Everything that the next cycle would decide on.
-  core::queue::Snapshot MakeSnapshot() const;
-  struct QueueCounts {
-    int pending = 0, admitted = 0;
-    std::map<core::Vendor, std::int64_t> used;
-  };
-  std::map<std::string, QueueCounts> Queues() const;
+
+  void AddTo(core::queue::Snapshot* snapshot) const override;
+  std::vector<core::Pod> AssumedPods() const override;
+  void Count(std::map<std::string, QueueCounts>* counts) const override;
+  bool Assign(const core::queue::Assignment& assignment) override;
+  bool Refuse(const core::queue::Refusal& refusal) override;
+  bool Evict(const core::queue::Eviction& eviction) override;
 
  private:
   struct Record {
@@ -100,10 +97,11 @@ class JobController {
   bool HasLivePods(const Record& record) const;
   bool Active(const Record& record) const;
   bool WantsPlace(const Record& record) const;
-  void Assign(Record& record, const core::queue::Assignment& assignment);
+  Record* Find(const Uid& job);
+  void Place(Record& record, const core::queue::Assignment& assignment);
   void CreatePods(Record& record, const core::queue::Assignment& assignment);
   void CreateService(Record& record);
-  void Refuse(Record& record, const core::queue::Refusal& refusal);
+  void KeepWaiting(Record& record, const core::queue::Refusal& refusal);
   void WriteStatus(Record& record);
   void Wake(Record& record, TimePoint when);
   std::string ResourceName(const std::string& pool, core::Vendor vendor) const;

@@ -69,48 +69,45 @@ std::vector<core::Pod> JobController::AssumedPods() const {
   return out;
 }
 
-core::queue::Snapshot JobController::MakeSnapshot() const {
-  core::queue::Snapshot out;
-  out.now = clock_.Now();
-  out.pools = PoolsOf(store_);
-  out.queues = QueuesOf(store_);
-  out.namespaces = store_.namespaces;
-  for (const auto& [name, record] : store_.nodes) {
-    core::Node node = record.node;
-    node.devices = nodes_.DevicesOf(name);
-    node.cordoned = node.cordoned || nodes_.OnHold(name);
-    out.nodes.push_back(std::move(node));
-  }
-  for (const auto& [key, pod] : store_.pods) {
-    if (!pod.ended) out.pods.push_back(pod.holds);
-  }
-  for (auto& pod : AssumedPods()) out.pods.push_back(std::move(pod));
+void JobController::AddTo(core::queue::Snapshot* snapshot) const {
+  if (!started_) return;
   for (const auto& [uid, record] : records_) {
     if (!record.job) continue;
     const auto vendor = core::ParseVendor(record.status.assignment().vendor());
     if (vendor && (Active(record) || HasLivePods(record))) {
-      out.holdings.push_back(
+      snapshot->holdings.push_back(
           {record.job->uid, record.job->queue, *vendor, record.status.assignment().devices()});
     }
-    if (WantsPlace(record)) out.pending.push_back(*record.job);
+    if (WantsPlace(record)) snapshot->pending.push_back(*record.job);
   }
-  return out;
 }
 
-std::string_view JobController::Schedule() {
-  if (!started_) return "idle";
-  const auto snapshot = MakeSnapshot();
-  if (snapshot.pending.empty()) return "idle";
-  const auto plan = core::queue::Decide(snapshot);
-  for (const auto& assignment : plan.assignments) {
-    const auto it = records_.find(assignment.job.value);
-    if (it != records_.end()) Assign(it->second, assignment);
+JobController::Record* JobController::Find(const Uid& job) {
+  const auto it = records_.find(job.value);
+  return it == records_.end() ? nullptr : &it->second;
+}
+
+bool JobController::Assign(const core::queue::Assignment& assignment) {
+  Record* record = Find(assignment.job);
+  if (record != nullptr) Place(*record, assignment);
+  return record != nullptr;
+}
+
+bool JobController::Refuse(const core::queue::Refusal& refusal) {
+  Record* record = Find(refusal.job);
+  if (record != nullptr) KeepWaiting(*record, refusal);
+  return record != nullptr;
+}
+
+bool JobController::Evict(const core::queue::Eviction& eviction) {
+  Record* record = Find(eviction.job);
+  if (record == nullptr) return false;
+  if (Active(*record)) {
+    EndAttempt(*record, AttemptEnd::kDisrupted, "Preempted", eviction.message);
+    WriteStatus(*record);
+    touched_.insert(eviction.job.value);
   }
-  for (const auto& refusal : plan.refusals) {
-    const auto it = records_.find(refusal.job.value);
-    if (it != records_.end()) Refuse(it->second, refusal);
-  }
-  return plan.assignments.empty() ? "refused" : "placed";
+  return true;
 }
 
 std::string JobController::ResourceName(const std::string& pool, core::Vendor vendor) const {
@@ -120,7 +117,7 @@ std::string JobController::ResourceName(const std::string& pool, core::Vendor ve
   return std::string(core::DefaultResourceName(vendor));
 }
 
-void JobController::Assign(Record& record, const core::queue::Assignment& assignment) {
+void JobController::Place(Record& record, const core::queue::Assignment& assignment) {
   const TimePoint now = clock_.Now();
   const auto& variant = record.job->variants[assignment.variant];
   auto& status = record.status;
@@ -248,7 +245,7 @@ void JobController::CreatePods(Record& record, const core::queue::Assignment& as
   }
 }
 
-void JobController::Refuse(Record& record, const core::queue::Refusal& refusal) {
+void JobController::KeepWaiting(Record& record, const core::queue::Refusal& refusal) {
   const TimePoint now = clock_.Now();
   auto& status = record.status;
   status.set_state("Pending");
@@ -276,12 +273,10 @@ void JobController::Refuse(Record& record, const core::queue::Refusal& refusal) 
   WriteStatus(record);
 }
 
-std::map<std::string, JobController::QueueCounts> JobController::Queues() const {
-  std::map<std::string, QueueCounts> out;
-  for (const auto& [name, queue] : store_.queues) out[name];
+void JobController::Count(std::map<std::string, QueueCounts>* counts) const {
   for (const auto& [uid, record] : records_) {
-    const auto it = out.find(record.object.spec().queue_name());
-    if (it == out.end()) continue;
+    const auto it = counts->find(record.object.spec().queue_name());
+    if (it == counts->end()) continue;
     const auto& state = record.status.state();
     if (state == "Completed" || state == "Failed") continue;
     const auto vendor = core::ParseVendor(record.status.assignment().vendor());
@@ -292,7 +287,6 @@ std::map<std::string, JobController::QueueCounts> JobController::Queues() const 
       ++it->second.pending;
     }
   }
-  return out;
 }
 
 }  // namespace bimetal::op

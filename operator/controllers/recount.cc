@@ -29,12 +29,12 @@ std::int64_t BooksDifference(const std::vector<core::Pod>& ours,
   return sum;
 }
 
-Recount::Recount(const Clock& clock, Loop& loop, Store& store, JobController& jobs,
+Recount::Recount(const Clock& clock, Loop& loop, Store& store, const SchedulingCycle& cycle,
                  WriteSink& lists)
     : clock_(clock),
       loop_(loop),
       store_(store),
-      jobs_(jobs),
+      cycle_(cycle),
       lists_(lists),
       due_(clock.Monotonic() + kPeriod) {}
 
@@ -62,7 +62,7 @@ void Recount::Look(bool again) {
 }
 
 void Recount::Compare(const std::vector<api::Pod>& pods, bool again) {
-  std::vector<core::Pod> ours = jobs_.AssumedPods(), theirs;
+  std::vector<core::Pod> ours = cycle_.AssumedPods(), theirs;
   for (const auto& [key, pod] : store_.pods) {
     if (!pod.ended) ours.push_back(pod.holds);
   }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/time.h"
-#include "operator/controllers/jobs.h"
+#include "operator/controllers/cycle.h"
 #include "operator/state/store.h"
 #include "operator/writer/writer.h"
 
@@ -22,7 +22,8 @@ std::int64_t BooksDifference(const std::vector<core::Pod>& ours,
 // too, because a list and a watch are never of quite the same moment. Loop thread only.
 class Recount {
  public:
-  Recount(const Clock& clock, Loop& loop, Store& store, JobController& jobs, WriteSink& lists);
+  Recount(const Clock& clock, Loop& loop, Store& store, const SchedulingCycle& cycle,
+          WriteSink& lists);
 
   // Call about once a second.
   void Tick();
@@ -36,7 +37,7 @@ class Recount {
   const Clock& clock_;
   Loop& loop_;
   Store& store_;
-  JobController& jobs_;
+  const SchedulingCycle& cycle_;
   WriteSink& lists_;
   Millis due_;
   bool in_flight_ = false;

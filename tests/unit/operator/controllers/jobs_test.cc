@@ -64,7 +64,7 @@ class JobControllerTest : public testing::Test {
   void Turn() {
     world_.nodes.Reconcile();
     world_.jobs.Reconcile();
-    world_.jobs.Schedule();
+    world_.cycle.Run();
   }
 
   std::vector<op::Write> CreatedPods() const {
@@ -350,7 +350,7 @@ TEST_F(JobControllerTest, AfterACrashPodsOfALaterAttemptAreAdoptedAndHalfAGangIs
   after.jobs.OnJob(MakeJob("train", 2, 1));
   after.jobs.Start();
   after.jobs.Reconcile();
-  after.jobs.Schedule();
+  after.cycle.Run();
   const auto status = *after.jobs.Samples()[0].status;
   EXPECT_EQ(status.attempt(), 1);
   EXPECT_EQ(status.state(), "Restarting");

@@ -85,7 +85,8 @@ TEST(NodeAdmissionTest, NoMoreRunsThanTheProfileAllowsAndTheNextStartsWhenOneEnd
 TEST(NodeAdmissionTest, TheSameFailureOnThreeNodesOfADriverStopsItForNodesThatHadPassed) {
   World world;
   world.nodes.Start();
-  op::FleetController fleet(world.clock, world.store, world.nodes, world.jobs, world.writes);
+  op::FleetController fleet(world.clock, world.store, world.nodes, world.jobs, world.cycle,
+                            world.writes);
   for (int i = 0; i < 6; ++i) world.Admit("n" + std::to_string(i), "nvidia", 1);
   for (auto& write : world.writes.Of("create", "pods")) world.Vanish(write.name);
   const auto upgrade = [&](const std::string& node) {

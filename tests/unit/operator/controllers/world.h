@@ -3,6 +3,7 @@
 #include <string>
 
 #include "kube/codec/codec.h"
+#include "operator/controllers/cycle.h"
 #include "operator/controllers/jobs.h"
 #include "operator/controllers/nodes.h"
 #include "tests/fakes/fake_clock.h"
@@ -18,10 +19,12 @@ struct World {
   RecordingWrites writes;
   op::NodeController nodes;
   op::JobController jobs;
+  op::SchedulingCycle cycle;
 
   World()
       : nodes(clock, store, writes, NodeOptions(), [] {}),
-        jobs(clock, store, nodes, writes, op::JobOptions{"bimetal-job", {}, {}}, [] {}) {
+        jobs(clock, store, nodes, writes, op::JobOptions{"bimetal-job", {}, {}}, [] {}),
+        cycle(clock, store, nodes, {&jobs}) {
     api::ValidationProfile quick;  // without the path, which has tests of its own
     quick.mutable_metadata()->set_name("quick");
     quick.mutable_spec()->set_retries(5);

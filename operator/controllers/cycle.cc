@@ -1,0 +1,60 @@
+#include "operator/controllers/cycle.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace bimetal::op {
+
+SchedulingCycle::SchedulingCycle(const Clock& clock, const Store& store,
+                                 const NodeController& nodes, std::vector<Claimant*> claimants)
+    : clock_(clock), store_(store), nodes_(nodes), claimants_(std::move(claimants)) {}
+
+std::vector<core::Pod> SchedulingCycle::AssumedPods() const {
+  std::vector<core::Pod> out;
+  for (const Claimant* claimant : claimants_) {
+    for (auto& pod : claimant->AssumedPods()) out.push_back(std::move(pod));
+  }
+  return out;
+}
+
+std::map<std::string, QueueCounts> SchedulingCycle::Queues() const {
+  std::map<std::string, QueueCounts> out;
+  for (const auto& [name, queue] : store_.queues) out[name];
+  for (const Claimant* claimant : claimants_) claimant->Count(&out);
+  return out;
+}
+
+core::queue::Snapshot SchedulingCycle::MakeSnapshot() const {
+  core::queue::Snapshot out;
+  out.now = clock_.Now();
+  out.pools = PoolsOf(store_);
+  out.queues = QueuesOf(store_);
+  out.namespaces = store_.namespaces;
+  for (const auto& [name, record] : store_.nodes) {
+    core::Node node = record.node;
+    node.devices = nodes_.DevicesOf(name);
+    node.cordoned = node.cordoned || nodes_.OnHold(name);
+    out.nodes.push_back(std::move(node));
+  }
+  for (const auto& [key, pod] : store_.pods) {
+    if (!pod.ended) out.pods.push_back(pod.holds);
+  }
+  for (auto& pod : AssumedPods()) out.pods.push_back(std::move(pod));
+  for (const Claimant* claimant : claimants_) claimant->AddTo(&out);
+  return out;
+}
+
+std::string_view SchedulingCycle::Run() {
+  const auto snapshot = MakeSnapshot();
+  if (snapshot.pending.empty()) return "idle";
+  const auto plan = core::queue::Decide(snapshot);
+  const auto deliver = [this](auto&& take) {
+    return std::any_of(claimants_.begin(), claimants_.end(), take);
+  };
+  for (const auto& one : plan.evictions) deliver([&](Claimant* c) { return c->Evict(one); });
+  for (const auto& one : plan.assignments) deliver([&](Claimant* c) { return c->Assign(one); });
+  for (const auto& one : plan.refusals) deliver([&](Claimant* c) { return c->Refuse(one); });
+  return plan.assignments.empty() ? "refused" : "placed";
+}
+
+}  // namespace bimetal::op
