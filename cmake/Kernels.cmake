@@ -8,6 +8,7 @@
 #     oldest, for what lies between, and the newest, for what comes), packed into one fatbin,
 #   - by clang into one bare code object for each of BIMETAL_HIP_ARCHS,
 #   - by the host compiler, at -O2 in every build, for the host back end.
+# Device code is kept in BIMETAL_KERNEL_CACHE (cached_kernel.py), as ccache keeps the host's.
 # A compiler that is missing stops the configuration: a program must not lack a vendor unnoticed.
 include_guard(GLOBAL)
 
@@ -18,16 +19,26 @@ set(BIMETAL_CUDA_PTX "75;100" CACHE STRING "Compute capabilities that get PTX")
 set(BIMETAL_HIP_ARCHS "gfx90a;gfx942;gfx950;gfx1100" CACHE STRING
     "AMD architectures; those that the compiler does not know are left out, and said")
 
+if(DEFINED ENV{BIMETAL_CACHE})
+  set(cache "$ENV{BIMETAL_CACHE}")
+else()
+  set(cache "$ENV{HOME}/.cache/bimetal")
+endif()
+set(BIMETAL_KERNEL_CACHE "${cache}/kernels" CACHE PATH "Where compiled device code is kept; empty: nowhere")
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+# The start of a compiler's command line that asks the cache first.
+function(_bimetal_cached source output result)
+  set(${result} "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/cmake/cached_kernel.py"
+      "--cache=${BIMETAL_KERNEL_CACHE}" --root "${PROJECT_SOURCE_DIR}" --source "${source}"
+      --output "${output}" -- PARENT_SCOPE)
+endfunction()
+
 if(BIMETAL_CUDA)
   if(NOT BIMETAL_NVCC AND DEFINED ENV{BIMETAL_NVCC})
     set(BIMETAL_NVCC "$ENV{BIMETAL_NVCC}")
   endif()
   if(NOT BIMETAL_NVCC)
-    if(DEFINED ENV{BIMETAL_CACHE})
-      set(cache "$ENV{BIMETAL_CACHE}")
-    else()
-      set(cache "$ENV{HOME}/.cache/bimetal")
-    endif()
     file(GLOB candidates "${cache}/cuda-*/nvidia/cu*/bin/nvcc"
          "${cache}/cuda-*/lib/python*/site-packages/nvidia/cu*/bin/nvcc")
     find_program(BIMETAL_NVCC_FOUND NAMES nvcc HINTS /usr/local/cuda/bin)
@@ -92,9 +103,10 @@ function(_bimetal_cuda_object source stem arch form output)
   if(form STREQUAL "ptx")
     set(label "compute_${arch} (PTX)")
   endif()
+  _bimetal_cached("${source}" "${output}" cached)
   add_custom_command(
     OUTPUT "${output}"
-    COMMAND "${BIMETAL_NVCC}" -x cu -std=c++20 -O3 -${form} -arch=compute_${arch}
+    COMMAND ${cached} "${BIMETAL_NVCC}" -x cu -std=c++20 -O3 -${form} -arch=compute_${arch}
             $<$<STREQUAL:${form},cubin>:-code=sm_${arch}> -I "${PROJECT_SOURCE_DIR}"
             -MD -MF "${output}.d" -MT "${output}" -o "${output}" "${source}"
     DEPENDS "${source}" DEPFILE "${output}.d"
@@ -102,10 +114,11 @@ function(_bimetal_cuda_object source stem arch form output)
 endfunction()
 
 function(_bimetal_hip_object source stem arch output)
+  _bimetal_cached("${source}" "${output}" cached)
   add_custom_command(
     OUTPUT "${output}"
     # No header, device library or unit id of the host: one source gives one object, byte for byte.
-    COMMAND "${BIMETAL_HIP_CLANG}" -x hip --cuda-device-only -nogpuinc -nogpulib
+    COMMAND ${cached} "${BIMETAL_HIP_CLANG}" -x hip --cuda-device-only -nogpuinc -nogpulib
             --no-gpu-bundle-output --offload-arch=${arch} -std=c++20 -O2 -Wall -Wextra -Werror
             -fuse-cuid=none -I "${PROJECT_SOURCE_DIR}"
             -MD -MF "${output}.d" -MT "${output}" -o "${output}" "${source}"
