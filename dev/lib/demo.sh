@@ -83,12 +83,23 @@ offered() {
 some_gpu_node() { [ -n "$(kubectl get gpunodes -o name 2>/dev/null)" ]; }
 some_node_admitted() { kubectl get gpunodes -o jsonpath='{.items[*].status.phase}' 2>/dev/null | grep -q Admitted; }
 
+# On a cluster of the user's own nothing is simulated: without a GPU there is nothing to show.
+wait_for_gpus() {
+  local deadline=$((SECONDS + 60))
+  until some_gpu_node; do
+    [ $SECONDS -lt "$deadline" ] ||
+      die "no agent reports a GPU after 60 s: this cluster has no node whose GPUs it can see, and none are simulated here" \
+        "see: kubectl -n $NAMESPACE get pods -o wide; on a GPU node: bimetal doctor. The chart stays installed until: helm uninstall bimetal -n $NAMESPACE"
+    sleep 0.5
+  done
+}
+
 wait_for_nodes() { # SIMULATED
   say "proving the nodes with native kernels ..."
   if [ "$1" = true ]; then
     wait_until 180 "three admitted nodes and one in quarantine" nodes_settled
   else
-    wait_until 60 "a report of a node with GPUs" some_gpu_node
+    wait_for_gpus
     wait_until 600 "an admitted node" some_node_admitted
   fi
   say "  nodes: $(phases)"
