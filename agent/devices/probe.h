@@ -40,7 +40,7 @@ struct ProbeOptions {
   Millis total = Seconds(20);   // all attempts for one vendor together
   Millis retry = Minutes(2);    // a step that hung or crashed is tried again after this
   std::string nvml_path;        // explicit path of the NVIDIA library; empty: search under the root
-  bool system_library = false;  // may ask the loader by name although the root is not "/"
+  bool system_library = false;  // asks the loader by name although the root is not "/"
 };
 
 // What earlier probes taught: steps that hung or crashed are not tried again for a while, and while

@@ -21,6 +21,7 @@ struct Visible {
   bool modules = false;  // /lib/modules
   bool etc = false;
   bool usr = false;
+  bool opt = false;  // where some of what may be under /usr lies on other machines
   bool var_lib = false;
   bool processes = false;  // /proc with the machine's own processes, by its first
 };

@@ -35,10 +35,11 @@ void CollectToolkit(const Look& look, Observations& seen) {
                  "usr/bin/nvidia-container-cli", "usr/local/nvidia/toolkit/nvidia-ctk"});
   if (found) {
     seen.Set("toolkit", "present");
-  } else if (look.visible.usr) {
+  } else if (look.visible.usr && look.visible.opt) {
     seen.Set("toolkit", "none", "no nvidia-ctk under /usr");
   } else {
-    seen.SetUnknown("toolkit", "/usr cannot be seen");
+    seen.SetUnknown("toolkit", look.visible.usr ? "not under /usr, and /opt cannot be seen"
+                                                : "/usr cannot be seen");
   }
   if (look.visible.usr) {
     const bool runs =
@@ -134,7 +135,7 @@ void CollectRocm(const Look& look, Observations& seen) {
   }
   if (!version.empty()) {
     seen.Set("rocm", version, "ROCm " + version + " is installed");
-  } else if (look.visible.usr) {
+  } else if (look.visible.usr && look.visible.opt) {
     const bool mesa = look.files.List("usr/lib/x86_64-linux-gnu/dri").known() ||
                       look.files.List("usr/lib64/dri").known();
     seen.Set("rocm", "none", std::string("no /opt/rocm") + (mesa ? ", Mesa is installed" : ""));

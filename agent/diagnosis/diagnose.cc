@@ -26,6 +26,8 @@ Visible WhatIsVisible(const RootFiles& files) {
   out.modules = files.List("lib/modules").known();
   out.etc = files.Exists("etc/os-release") || files.Exists("etc/passwd");
   out.usr = files.Exists("usr/bin");
+  // A pod may be shown /usr alone; a whole machine without /opt has nothing in it.
+  out.opt = files.List("opt").known() || out.etc;
   out.var_lib = files.Exists("var/lib");
   out.processes = files.Exists("proc/1/comm");
   return out;

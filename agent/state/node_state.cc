@@ -142,7 +142,7 @@ std::vector<api::ValidationRun> NodeState::RunsToReport() const {
   for (const auto& run : saved_.runs()) {
     bytes += run.ByteSizeLong();
     if (out.size() == kMaxRunsPerReport) break;
-    // A single run is smaller than the bound, so that the oldest always goes.
+    // The oldest always goes: a single run fits a message (RunReader::kMaxRunBytes).
     if (!out.empty() && bytes > kMaxRunBytesPerReport) break;
     out.push_back(run);
   }

@@ -23,8 +23,8 @@ class NodeState {
   // Runs kept for the operator; one more is refused. The operator takes 16 in one report.
   static constexpr std::size_t kMaxRuns = 64;
   static constexpr std::size_t kMaxRunsPerReport = 16;
-  // The same in bytes: what is kept must fit the state file, what is reported one message.
-  static constexpr std::size_t kMaxRunBytes = 4UL * 1024UL * 1024UL;
+  // The same in bytes: what is kept must fit the state file; several runs in one report.
+  static constexpr std::size_t kMaxRunBytes = 8UL * 1024UL * 1024UL;
   static constexpr std::size_t kMaxRunBytesPerReport = 2UL * 1024UL * 1024UL;
 
   // `saved` is what an earlier process left; empty where there is nothing to trust.

@@ -15,7 +15,8 @@
 namespace bimetal::agent {
 namespace {
 
-constexpr std::size_t kMaxFile = 16UL * 1024UL * 1024UL;
+// NodeState's bound on runs, written as JSON: names of fields, and six bytes for some of one.
+constexpr std::size_t kMaxFile = 64UL * 1024UL * 1024UL;
 
 // A file descriptor that is closed at the end.
 class Descriptor {
@@ -58,7 +59,7 @@ Result<SavedState> StateFile::Load() const {
   struct stat info {};
   if (fstat(file.get(), &info) != 0) return SystemFail("reading", path_);
   if (!S_ISREG(info.st_mode) || static_cast<std::size_t>(info.st_size) > kMaxFile) {
-    return Fail(ErrorCode::kData, path_ + ": no regular file of at most 16 MiB");
+    return Fail(ErrorCode::kData, path_ + ": no regular file of at most 64 MiB");
   }
   std::string text(static_cast<std::size_t>(info.st_size), '\0');
   std::size_t have = 0;

@@ -130,7 +130,7 @@ Status RunReader::AddVerdict(const api::Line& line) {
   if (line.has_distribution()) *verdict->mutable_distribution() = line.distribution();
   verdict->set_capability(line.capability());
   bytes_ += verdict->ByteSizeLong();
-  if (bytes_ > kMaxRunBytes) return Bad("the run is larger than 1 MiB");
+  if (bytes_ > kMaxRunBytes) return Bad("the run is larger than 3 MiB");
   return {};
 }
 

@@ -21,8 +21,9 @@ class RunReader {
  public:
   static constexpr std::size_t kMaxLine = 64UL * 1024UL;
   static constexpr int kMaxLines = 4096;
-  // Of a whole run, as it goes to the operator, whose messages end at 4 MiB.
-  static constexpr std::size_t kMaxRunBytes = 1024UL * 1024UL;
+  // Of a whole run, as it goes to the operator: 64 devices with every check and the longest
+  // evidence, and a quarter of the operator's 4 MiB a message left for the devices themselves.
+  static constexpr std::size_t kMaxRunBytes = 3UL * 1024UL * 1024UL;
 
   // Takes one line, without its end. Error kInvalid names the line's number and what is wrong; the
   // reader is of no use afterwards.

@@ -30,6 +30,8 @@ struct CheckRequest {
   std::uint32_t memory_percent = 80;  // of the free memory, where the device has no default
   std::uint32_t rounds = 1;           // 1 at L1; more at deeper levels, each with another seed
   std::chrono::milliseconds stress{20'000};  // of sustained load, on devices that are measured
+  // The device's count of uncorrected memory errors when the run opened it, before any load.
+  std::optional<std::uint64_t> errors_at_start = std::nullopt;
   Deadline deadline;
 };
 

@@ -121,9 +121,11 @@ std::string CountText(const std::optional<std::uint64_t>& count) {
 }
 
 Outcome<CheckResult> Run(Device& device, const CheckRequest& request) {
-  const Telemetry before = device.Sample();
+  // Errors that an earlier check of the run brought up are its load's as well.
+  const auto before =
+      request.errors_at_start ? request.errors_at_start : device.Sample().uncorrected_errors;
   KERNELS_TRY_ASSIGN(const Load load, RunLoad(device, request));
-  const Telemetry after = device.Sample();
+  const auto after = device.Sample().uncorrected_errors;
   CheckResult result;
   result.value = Decimal(load.seconds);
   result.unit = "s";
@@ -132,16 +134,15 @@ Outcome<CheckResult> Run(Device& device, const CheckRequest& request) {
   if (load.wrong > 0) {
     result.verdict = VerdictKind::kFail;
     text = load.first_wrong + "; " + std::to_string(load.wrong) + " wrong; ";
-  } else if (before.uncorrected_errors && after.uncorrected_errors &&
-             *after.uncorrected_errors > *before.uncorrected_errors) {
+  } else if (before && after && *after > *before) {
     result.verdict = VerdictKind::kFail;
     text = "the load raised the count of uncorrected memory errors; ";
   }
   text += std::to_string(load.launches) + " launches, " + std::to_string(load.results) +
           " results compared, seed " + std::to_string(request.seed) + "; " +
           load.clock.Text("clock", "MHz") + ", " + load.power.Text("power", "W") + ", " +
-          load.temperature.Text("temperature", "C") + "; uncorrected errors " +
-          CountText(before.uncorrected_errors) + " -> " + CountText(after.uncorrected_errors);
+          load.temperature.Text("temperature", "C") + "; uncorrected errors " + CountText(before) +
+          " -> " + CountText(after);
   result.evidence = text;
   return result;
 }

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -27,12 +28,14 @@ constexpr milliseconds kHangGrace{500};
 
 constexpr const char* kNoAnswer = "no answer from the device or its driver in time";
 
-CheckRequest MakeRequest(const RunOptions& options, Deadline deadline) {
+CheckRequest MakeRequest(const RunOptions& options, Deadline deadline,
+                         std::optional<std::uint64_t> errors_at_start = std::nullopt) {
   CheckRequest request;
   request.seed = options.seed;
   request.memory_bytes = options.memory_bytes;
   request.rounds = options.level > 1 ? kRoundsAtDeeperLevels : 1;
   request.stress = options.stress;
+  request.errors_at_start = errors_at_start;
   request.deadline = deadline;
   return request;
 }
@@ -77,6 +80,8 @@ void RunDevice(Session& session, Slot& slot, Deadline deadline) {
   auto opened = session.selection.backend->Open(slot.info.id);
   if (opened.ok()) slot.device = std::move(opened.value());
   if (!opened.ok()) slot.error = opened.error();
+  std::optional<std::uint64_t> errors_at_start;
+  if (slot.device != nullptr) errors_at_start = slot.device->Sample().uncorrected_errors;
   for (const Check* check : session.options.checks) {
     if (check->run == nullptr || !Applies(*check, slot.info, session.selection.present.size())) {
       continue;
@@ -90,7 +95,7 @@ void RunDevice(Session& session, Slot& slot, Deadline deadline) {
     } else {
       slot.trace.Begin(check->key.data());
       session.board->Begin(slot.info.id, *check);
-      result = check->run(*slot.device, MakeRequest(session.options, deadline));
+      result = check->run(*slot.device, MakeRequest(session.options, deadline, errors_at_start));
     }
     session.board->Post(slot.info.id, *check, result, Since(start));
   }

@@ -69,6 +69,9 @@ class NvidiaReader {
 
   std::vector<std::string> Candidates() const {
     if (!options_.library.empty()) return {options_.library};
+    // In a pod the container runtime puts the driver's library into our own tree, with the device
+    // files that it opens. One of the node's /usr is for the node's libc, and finds none of them.
+    if (options_.system_library && options_.root != "/") return {"libnvidia-ml.so.1"};
     const std::string root = options_.root == "/" ? "" : options_.root;
     std::vector<std::string> out = {root + "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
                                     root + "/usr/lib64/libnvidia-ml.so.1",

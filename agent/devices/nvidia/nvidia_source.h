@@ -10,7 +10,7 @@ namespace bimetal::agent {
 struct NvidiaSourceOptions {
   std::string root = "/";
   std::string library;          // explicit path of libnvidia-ml.so.1; empty: search under the root
-  bool system_library = false;  // ask the loader by name where the root has none
+  bool system_library = false;  // ask the loader by name; the root's own only where it is "/"
 };
 
 // Reads NVIDIA devices from /proc/driver/nvidia, the PCI bus and NVML, the last opened at run time.

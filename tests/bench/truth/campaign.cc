@@ -81,12 +81,13 @@ Result<SimNode> MakeNode(const Campaign& campaign, const std::string& machine,
   return node;
 }
 
-// Every check of L1 that measures a rate, but for those of matrix products.
-void AddRateChecks(SimNode& node) {
+// Every check of L1 that measures a rate; those of matrix products, which compute one each, where
+// `matrix_too`.
+void AddRateChecks(SimNode& node, bool matrix_too) {
   for (const kernels::Check& check : kernels::AllChecks()) {
     const std::string key(check.key);
-    if (check.level > 1 || key.starts_with("gemm-") || !core::validation::FindRateCheck(key))
-      continue;
+    if (check.level > 1 || !core::validation::FindRateCheck(key)) continue;
+    if (key.starts_with("gemm-") && !matrix_too) continue;
     node.settings().checks.push_back(key);
   }
 }
@@ -199,7 +200,7 @@ Outcome RunHealthy(const Campaign& campaign, std::uint64_t seed) {
   if (seed % 100 == 0) {
     node->settings().checks.clear();
   } else {
-    AddRateChecks(*node);
+    AddRateChecks(*node, false);
   }
   node->Look();
   node->Settle();
@@ -226,7 +227,7 @@ core::validation::FleetMedians FleetOf(const Campaign& campaign) {
       const std::string name = machine + "-fleet-" + std::to_string(i);
       auto node = MakeNode(campaign, machine, name, 900'000 + static_cast<std::uint64_t>(i));
       if (!node) continue;
-      AddRateChecks(*node);
+      AddRateChecks(*node, true);
       node->Look();
       node->Settle();
       for (const auto& summary : node->Rates()) {

@@ -145,6 +145,38 @@ void AddMeasured(Classes& classes) {
   }
 }
 
+// What shows under load alone: errors that the counters then hold, and slow matrix products, which
+// no floor of ours binds yet and only the fleet's median tells.
+void AddLoaded(Classes& classes) {
+  const auto errors = [](Case& c) {
+    return c.node.PatchDevice(
+        c.target, R"({"kind":"errors","count":)" + std::to_string(1 + c.Below(1000)) + "}");
+  };
+  for (const std::string machine : {"h100", "mi300x"}) {
+    FaultClass stressed = Kernel("memory errors counted under stress, " + machine, machine,
+                                 Truth::kFail, "", {"stress"});
+    stressed.inject = errors;
+    classes.push_back(std::move(stressed));
+    FaultClass earlier = Kernel("memory errors of an earlier check, found after stress, " + machine,
+                                machine, Truth::kFail, "", {"hbm-triad", "stress"});
+    earlier.inject = errors;
+    classes.push_back(std::move(earlier));
+    for (const std::string check : {"gemm-rate-fp16", "gemm-rate-bf16", "gemm-rate-int8"}) {
+      FaultClass slow = Kernel("slow matrix products, seen by " + check + ", " + machine, machine,
+                               Truth::kFail, "", {check});
+      slow.prepare = [check](SimNode& node) {
+        Only(node, {check});
+        node.settings().policy.quarantine_degraded = true;
+      };
+      slow.inject = [](Case& c) {
+        return c.node.PatchDevice(c.target, R"({"kind":"slowCompute","percent":)" +
+                                                std::to_string(10 + c.Below(60)) + "}");
+      };
+      classes.push_back(slow);
+    }
+  }
+}
+
 // A vendor call that never comes back, in a check that makes it.
 void AddHangs(Classes& classes) {
   const std::vector<std::pair<std::string, std::string>> calls = {
@@ -521,6 +553,7 @@ std::vector<FaultClass> AllClasses() {
   AddCompute(classes);
   AddConduct(classes);
   AddMeasured(classes);
+  AddLoaded(classes);
   AddHangs(classes);
   AddNumerics(classes);
   AddRuns(classes);

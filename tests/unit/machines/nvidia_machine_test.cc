@@ -83,11 +83,14 @@ TEST_F(NvidiaMachineTest, R01EveryFieldIsReadByItself) {
   for (const std::string query :
        {"name", "serial", "minor", "pci", "memory", "cores", "capability", "vbios", "gsp",
         "inforom", "ecc", "ecc_uncorrected", "remapped", "mig", "link_generation", "link_width"}) {
-    for (const std::string answer : {"!3", "!999", "!4"}) {
-      Answer("device 4 " + query + " " + answer);
-      const auto inventory = Inventory();
-      EXPECT_EQ(IdsOf(inventory).size(), 8u) << query << answer;
-      EXPECT_TRUE(FindDevice(inventory, machine.Devices()[4].id)->healthy.value) << query << answer;
+    // Each answer by a device of its own, all in one look: a look is a process.
+    for (const std::string answer : {"2 !3", "4 !999", "6 !4"}) {
+      Answer("device " + answer.substr(0, 2) + query + answer.substr(1));
+    }
+    const auto inventory = Inventory();
+    EXPECT_EQ(IdsOf(inventory).size(), 8u) << query;
+    for (const std::size_t i : {2u, 4u, 6u}) {
+      EXPECT_TRUE(FindDevice(inventory, machine.Devices()[i].id)->healthy.value) << query << i;
     }
     Build(Yaml("nvidia-h100-8"));
   }
@@ -177,15 +180,17 @@ TEST_F(NvidiaMachineTest, EveryNewFieldIsRead) {
 // What cannot be answered is that field's gap and no other's.
 TEST_F(NvidiaMachineTest, EachNewQueryMayFailByItself) {
   const Machine machine = Build(Yaml("nvidia-h100-8"));
-  const std::string id = machine.Devices()[4].id;
   for (const std::string query : {"remapped", "nvlink", "processes", "fabric", "clock_reasons"}) {
-    for (const std::string answer : {"!3", "!999"}) {
-      Answer("device 4 " + query + (query == "nvlink" ? " 0 " : " ") + answer);
-      const auto inventory = Inventory();
+    const std::string asked = query + (query == "nvlink" ? " 0 " : " ");
+    Answer("device 4 " + asked + "!3");
+    Answer("device 5 " + asked + "!999");
+    const auto inventory = Inventory();
+    for (const std::size_t i : {4u, 5u}) {
+      const std::string id = machine.Devices()[i].id;
       const agent::Device& gpu = *FindDevice(inventory, id);
-      EXPECT_TRUE(gpu.healthy.value) << query << answer;
-      EXPECT_EQ(gpu.pci_id.value, "10de:2330") << query << answer;
-      EXPECT_TRUE(inventory.telemetry.at(id).power_milliwatts.known()) << query << answer;
+      EXPECT_TRUE(gpu.healthy.value) << query << i;
+      EXPECT_EQ(gpu.pci_id.value, "10de:2330") << query << i;
+      EXPECT_TRUE(inventory.telemetry.at(id).power_milliwatts.known()) << query << i;
     }
     Build(Yaml("nvidia-h100-8"));
   }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/unit/agent/devices/golden.h"
+#include "tests/unit/agent/devices/packed_tree.h"
 #include "tests/unit/agent/devices/test_tree.h"
 #include "tests/unit/recordings.h"
 
@@ -38,16 +39,11 @@ class GoldenTest : public testing::TestWithParam<std::string> {
   }
 
   Inventory Read() {
-    const std::string folder = Fixtures() + golden_.at("root").get<std::string>();
-    if (!golden_.at("packed").get<bool>()) return ReadTree(folder);
-    const std::string command = "cd '" + tree_.root() + "' && '" BIMETAL_CMAKE "' -E tar xf '" +
-                                fs::absolute(folder).string() + "/root.tar.xz'";
-    EXPECT_EQ(std::system(command.c_str()), 0);
-    return ReadTree(tree_.root());
+    const std::string name = golden_.at("root").get<std::string>();
+    return golden_.at("packed").get<bool>() ? ReadPacked(name) : ReadTree(Fixtures() + name);
   }
 
   Json golden_;
-  TestTree tree_;
 };
 
 TEST_P(GoldenTest, ReadsWhatTheRawFilesSay) {

@@ -86,6 +86,17 @@ TEST(NvidiaSourceTest, RefusesALibraryThatIsNone) {
   EXPECT_NE(FindCode(report.findings, "VendorLibraryMissing"), nullptr);
 }
 
+TEST(NvidiaSourceTest, InAPodTheNodesOwnLibraryIsNotOpened) {
+  TestTree tree;
+  AddProcGpu(tree, "0000:62:00.0", "GPU-a");
+  tree.Write("usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1", "no ELF file");
+  FakeProgress progress;
+  const auto report = MakeNvidiaSource({tree.root(), "", true})->Read(progress);
+  const Finding* missing = FindCode(report.findings, "VendorLibraryMissing");
+  if (missing == nullptr) GTEST_SKIP() << "SKIPPED: this machine has a library of its own";
+  EXPECT_EQ(missing->evidence.find(tree.root()), std::string::npos) << missing->evidence;
+}
+
 TEST(NvidiaSourceTest, TellsTheModulesFlavour) {
   TestTree tree;
   AddProcGpu(tree, "0000:62:00.0", "GPU-a");

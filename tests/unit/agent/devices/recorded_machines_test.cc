@@ -13,6 +13,7 @@
 
 #include "agent/devices/fingerprint.h"
 #include "agent/devices/pci.h"
+#include "tests/unit/agent/devices/packed_tree.h"
 #include "tests/unit/agent/devices/test_tree.h"
 #include "tests/unit/recordings.h"
 
@@ -26,14 +27,6 @@ class RecordedMachineTest : public testing::Test {
  protected:
   void SetUp() override {
     if (!fs::is_directory(Fixtures())) GTEST_SKIP() << "SKIPPED: no recordings at " << Fixtures();
-  }
-
-  // A packed tree is unpacked into a folder of the test.
-  Inventory Unpacked(const std::string& name) {
-    const std::string command = "cd '" + tree_.root() + "' && '" BIMETAL_CMAKE "' -E tar xf '" +
-                                fs::absolute(Fixtures() + name).string() + "/root.tar.xz'";
-    EXPECT_EQ(std::system(command.c_str()), 0);
-    return ReadTree(tree_.root());
   }
 
   TestTree tree_;
@@ -62,7 +55,7 @@ TEST_F(RecordedMachineTest, EightMi210InTwoHives) {
 }
 
 TEST_F(RecordedMachineTest, SixtyThreePartitionsOfEightMi300x) {
-  const auto inventory = Unpacked("amd/mi300x-8gpu-cpx");
+  const Inventory& inventory = ReadPacked("amd/mi300x-8gpu-cpx");
   EXPECT_EQ(inventory.devices.size(), 63u);
   std::map<std::string, int> of_gpu;
   for (const Device& d : inventory.devices) ++of_gpu[d.parent.value];
@@ -75,7 +68,7 @@ TEST_F(RecordedMachineTest, SixtyThreePartitionsOfEightMi300x) {
 }
 
 TEST_F(RecordedMachineTest, ThirtyTwoPartitionsOfEightMi308xInTwoDomains) {
-  const auto inventory = Unpacked("amd/mi308x-8gpu-cpx");
+  const Inventory& inventory = ReadPacked("amd/mi308x-8gpu-cpx");
   ASSERT_EQ(inventory.devices.size(), 32u);
   std::set<std::string> addresses;
   for (const Device& d : inventory.devices) {

@@ -108,6 +108,30 @@ TEST(DiagnoseTest, WhatIsBlindIsSaid) {
   EXPECT_EQ(WhyBlind(tree.root()), "");
 }
 
+// A pod that is shown /usr and /lib/modules: what may also lie under /opt is unknown where it is
+// not under /usr, and missing nowhere.
+TEST(DiagnoseTest, WhatIsNotUnderUsrAloneIsNotMissing) {
+  const auto of_pod = [](TestTree& tree) {
+    for (const char* folder : {"etc", "dev", "var/lib", "opt"}) tree.Remove(folder);
+    return DiagnoseTree(tree);
+  };
+  TestTree nvidia;
+  WriteNvidia(nvidia);
+  nvidia.Remove("usr/bin/nvidia-ctk");
+  EXPECT_NE(FindCode(DiagnoseTree(nvidia).findings, "ContainerToolkitMissing"), nullptr);
+  const Diagnosis found = of_pod(nvidia);
+  EXPECT_EQ(FindCode(found.findings, "ContainerToolkitMissing"), nullptr);
+  EXPECT_THAT(found.not_seen, testing::Contains(HasSubstr("/etc")));
+  EXPECT_THAT(found.not_seen, testing::Contains(HasSubstr("/dev: ")));
+  EXPECT_THAT(found.not_seen, Not(testing::Contains(HasSubstr("/usr"))));
+  EXPECT_THAT(found.not_seen, Not(testing::Contains(HasSubstr("/lib/modules"))));
+  TestTree amd;
+  WriteAmd(amd);
+  amd.Remove("opt");
+  EXPECT_NE(FindCode(DiagnoseTree(amd).findings, "RocmMissing"), nullptr);
+  EXPECT_EQ(FindCode(of_pod(amd).findings, "RocmMissing"), nullptr);
+}
+
 // Only the running kernel's own machine may be asked by system call: a recording, a disk and a
 // simulated machine have another kernel's log, or none.
 TEST(DiagnoseTest, AsksTheRunningKernelForItsOwnMachineOnly) {

@@ -130,9 +130,30 @@ TEST(RunReaderTest, RunIsBoundedInBytes) {
   RunReader reader;
   ASSERT_TRUE(reader.AddLine(kRun));
   Status last;
-  for (int i = 0; i < 2000 && last; ++i) last = reader.AddLine(big);
+  for (int i = 0; i < 4000 && last; ++i) last = reader.AddLine(big);
   ASSERT_FALSE(last);
-  EXPECT_THAT(last.error().message, HasSubstr("larger than 1 MiB"));
+  EXPECT_THAT(last.error().message, HasSubstr("larger than 3 MiB"));
+}
+
+TEST(RunReaderTest, EveryCheckOf64DevicesWithTheLongestEvidenceFits) {
+  constexpr int kDevices = 64, kChecks = 32;
+  RunReader reader;
+  ASSERT_TRUE(reader.AddLine(kRun));
+  for (int i = 0; i < kDevices * kChecks; ++i) {
+    const std::string line =
+        R"({"type":"verdict","check":"gemm-rate-fp8-fnuz-)" + std::to_string(i % kChecks) +
+        R"(","device":"0000:05:00.0-partition-)" + std::to_string(i / kChecks) +
+        R"(","verdict":"Fail","value":"123456.7","unit":"TFLOPS","seed":9223372036854775807,)"
+        R"("durationMs":59999,"evidence":")" +
+        std::string(2000, 'e') +
+        R"(","distribution":{"samples":24,"min":1.5,"p5":2.5,"median":3.5,"max":4.5,)"
+        R"("clockMhz":2100,"powerWatts":750}})";
+    const auto status = reader.AddLine(line);
+    ASSERT_TRUE(status) << status.error().message;
+  }
+  ASSERT_TRUE(reader.AddLine(R"({"type":"done","failed":2048})"));
+  EXPECT_TRUE(reader.done());
+  EXPECT_EQ(reader.received().run.verdicts_size(), kDevices * kChecks);
 }
 
 TEST(RunReaderTest, DeepNestingIsRefused) {

@@ -267,6 +267,19 @@ TEST(StressTest, ErrorsCountedUnderLoadFail) {
   EXPECT_EQ(RunStress(node[1], Request()).verdict, kFail);
 }
 
+TEST(StressTest, ErrorsThatEarlierChecksOfTheRunBroughtUpCountToo) {
+  HostFault errors = Of(Kind::kErrors);
+  errors.count = 2;
+  Node node({{errors}});
+  ASSERT_NE(RunHbmTriad(node[0], Request()).verdict, VerdictKind::kInconclusive);
+  CheckRequest request = Request();
+  EXPECT_EQ(RunStress(node[0], request).verdict, VerdictKind::kPass) << "old errors are no load's";
+  request.errors_at_start = 0;
+  const CheckResult result = RunStress(node[0], request);
+  EXPECT_EQ(result.verdict, kFail);
+  EXPECT_THAT(result.evidence, HasSubstr("uncorrected errors 0 -> 2"));
+}
+
 TEST(StressTest, ProcessorComputesAsTheReferenceDoes) {
   HostBackend backend({HostCpu()});
   const CheckResult result = RunStress(*backend.Open("host-cpu").value(), Request());

@@ -103,6 +103,18 @@ TEST_F(RunTest, CleanMachinePassesAndSaysThatItIsSimulated) {
   EXPECT_EQ(lines.Text(5, "verdict"), "Pass");
 }
 
+TEST_F(RunTest, ErrorsUnderAnyLoadOfTheRunFailTheStress) {
+  const std::string errors = R"({"kind":"errors","count":3})";
+  RunOptions options = Machine(Device("A", "nvidia", errors) + "," + Device("B", "nvidia"));
+  options.level = 2;
+  options.checks.push_back(FindCheck("stress"));
+  auto verdicts = RunLines(options).Verdicts();
+  EXPECT_THAT(verdicts["compute-checksum A"], HasSubstr("Pass"));
+  EXPECT_THAT(verdicts["stress A"], HasSubstr("uncorrected errors 0 -> 3"));
+  EXPECT_THAT(verdicts["stress A"], testing::StartsWith("Fail"));
+  EXPECT_THAT(verdicts["stress B"], testing::StartsWith("Pass"));
+}
+
 TEST_F(RunTest, LinesHaveExactlyTheAgreedFields) {
   const Lines lines = RunLines(Machine(Device("A", "amd")));
   const auto keys = [&](std::size_t i) {
