@@ -4,15 +4,15 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/model/fleet.h"
 #include "core/model/job.h"
 #include "core/placement/books.h"
+#include "core/placement/free_index.h"
 #include "core/placement/gang.h"
+#include "core/placement/topology.h"
 
 namespace bimetal::core::placement {
 
@@ -24,7 +24,7 @@ struct Room {
 };
 
 // Sorted by node name; of two nodes with one name the first counts.
-std::vector<Room> MakeRooms(const std::vector<Node>& nodes, const Books& books);
+std::vector<Room> MakeRooms(const std::vector<Node>& nodes, Books books);
 
 // A fleet that is not the present one, to find out what stands in a gang's way.
 struct World {
@@ -32,20 +32,37 @@ struct World {
   bool all_open = false;      // every device has passed and is offered
   bool any_state = false;     // every node is ready, not cordoned and without taints
   bool unlimited = false;     // CPU, memory and pod slots do not matter
+  bool anywhere = false;      // topology does not matter
 };
 
 // The free devices of one vendor's pool, kept up while a cycle assigns. Holds pointers into the
 // rooms it was made from and their nodes. Loop thread only.
 class Board {
  public:
-  // `members` are indexes into `rooms`, ascending.
-  Board(std::vector<Room>* rooms, const std::vector<std::size_t>& members, Vendor vendor);
+  // `members` are indexes into `rooms`, ascending; `topology_keys` are labels, widest first.
+  Board(std::vector<Room>* rooms, const std::vector<std::size_t>& members, Vendor vendor,
+        const std::vector<std::string>& topology_keys = {});
 
   // A place for the whole gang, or nothing. Changes nothing.
   std::optional<std::vector<PodPlacement>> Find(const Job& job, const Variant& variant);
   // Takes what `pods`, just found, hold.
   void Book(const Job& job, const Variant& variant, const std::vector<PodPlacement>& pods);
-  // The present state in another world, with rooms of its own.
+  // Books more on one node, or less where the amounts are negative, whoever it is for. Nothing
+  // where the node is not on the board.
+  void Shift(const NodeName& node, std::int64_t devices, const Resources& requests);
+  // True where all of `pods` could stand where they say, together. Changes nothing.
+  bool CanHold(const Job& job, const Variant& variant, const std::vector<PodPlacement>& pods);
+  // True where more is booked on the node than it has.
+  bool IsOverbooked(const NodeName& node) const;
+  // Usable devices that nobody holds, and all usable ones, on nodes that are ready and not
+  // cordoned.
+  struct Sum {
+    std::int64_t free = 0, usable = 0;
+  };
+  Sum InReach() const;
+  // Free devices of all nodes, in reach or not.
+  std::int64_t total_free() const { return total_free_; }
+  // The present state in another world, with rooms of its own; World{} makes a copy to try on.
   Board Under(const World& world) const;
 
   // True where some device, whatever its state, is what `variant` asks for.
@@ -60,44 +77,42 @@ class Board {
     std::int64_t total = 0, largest_node = 0;
   };
   Size SizeFor(const Variant& variant);
+  // The part of a job's topology that comes least close to a place: which pods, which level, the
+  // best domain. Levels that the pool does not have are passed over; nullopt: the job has no wish
+  // that could fail.
+  struct TopologyGap {
+    std::string roles;            // "worker" or "leader and worker"
+    std::string level;            // its name
+    std::string best;             // the domain with the most room; empty where the level has none
+    std::int64_t need = 0;        // pods that must go into one domain (Spread: of all domains)
+    std::int64_t room = 0;        // pods that fit there now
+    std::int64_t unlabelled = 0;  // nodes in no domain of the level
+    bool spread = false;
+    std::int64_t share = 0;  // Spread: the most pods in one domain
+  };
+  std::optional<TopologyGap> GapFor(const Job& job, const Variant& variant);
+  const Topology& topology() const { return *topology_; }
+
   // The pool's name; empty where the board has no nodes.
   const PoolName& pool() const { return pool_; }
   Vendor vendor() const { return vendor_; }
 
  private:
+  class Search;
   struct Slot {
     std::size_t room = 0;
     std::int64_t usable = 0, held = 0, free = 0;
   };
   using Mask = std::vector<bool>;  // by slot
-  struct RoleShape {
-    std::size_t role = 0;
-    Resources need;
-    std::int64_t replicas = 0;
-    const Mask* allowed = nullptr;
-  };
-  struct Taken {
-    std::size_t slot = 0, role = 0;
-    std::int64_t pods = 0;
-    Resources used_before;
-  };
-
+  const Node& NodeOf(std::size_t slot) const { return *(*rooms_)[slots_[slot].room].node; }
+  std::optional<std::size_t> SlotOf(const NodeName& node) const;
   void Reindex();
+  void SetHeld(std::size_t slot, std::int64_t held);
   std::int64_t UsableOn(const Node& node) const;
   bool MatchesAll(const Node& node, const Variant& variant) const;
   bool Allows(const Node& node, const Role& role) const;
   const Mask& MatchMask(const Variant& variant);
   const Mask& RoleMask(const Role& role);
-  std::int64_t PodsThatFit(std::size_t index, const RoleShape& role) const;
-  std::vector<RoleShape> ShapesOf(const Job& job);
-  bool TryOrder(const std::vector<RoleShape>& order);
-  bool PlaceRole(const RoleShape& role);
-  bool PlaceOnOneNode(const RoleShape& role, std::int64_t pods);
-  std::int64_t Fill(const RoleShape& role, std::int64_t pods, const std::vector<std::size_t>& from);
-  void Take(std::size_t slot, const RoleShape& role, std::int64_t pods);
-  void SetHeld(std::size_t slot, std::int64_t held);
-  void Undo();
-  std::vector<PodPlacement> Placements() const;
 
   std::vector<Room>* rooms_;
   std::unique_ptr<std::vector<Room>> own_rooms_;  // of another world
@@ -105,14 +120,11 @@ class Board {
   World world_;
   PoolName pool_;
   std::vector<Slot> slots_;
-  std::set<std::pair<std::int64_t, std::size_t>> by_free_;  // (free, slot), to find the best fit
+  std::shared_ptr<const Topology> topology_;     // its nodes are the slots
+  std::vector<std::vector<std::int64_t>> free_;  // by level and domain; nodes: in slots_
+  std::vector<FreeIndex> by_free_;               // by level, of domains
   std::int64_t total_free_ = 0;
   std::map<std::string, Mask> match_masks_, role_masks_;
-  // Of the search under way.
-  std::int64_t devices_per_pod_ = 1;
-  const Mask* match_ = nullptr;
-  std::vector<Taken> taken_;
-  std::set<std::size_t> touched_;
 };
 
 }  // namespace bimetal::core::placement

@@ -3,6 +3,7 @@
 
 #include "core/model/saturate.h"
 #include "core/placement/board.h"
+#include "core/placement/search.h"
 #include "core/placement/shape.h"
 
 namespace bimetal::core::placement {
@@ -11,7 +12,7 @@ bool Board::HasDeviceFor(const Variant& variant) const {
   return std::any_of(slots_.begin(), slots_.end(), [&](const Slot& slot) {
     const Node& node = *(*rooms_)[slot.room].node;
     const auto found = node.devices.find(vendor_);
-    if (found == node.devices.end()) return false;
+    if (found == node.devices.end() || !MayProve(found->second, variant)) return false;
     const auto& devices = found->second.devices;
     return std::any_of(devices.begin(), devices.end(),
                        [&](const Device& device) { return Matches(device, variant); });
@@ -75,11 +76,47 @@ std::string Board::CausesOnFreeNodes(const Job& job, const Variant& variant) {
   };
   add(not_ready, "not ready");
   add(cordoned, "cordoned or held");
-  add(barred, "with taints or labels that rule the job out");
+  add(barred, "with taints or labels that rule the job out, or avoided after a failure");
   add(cpu, "short of CPU");
   add(memory, "short of memory");
   add(slots, "without a free pod slot");
   return text;
+}
+
+std::optional<Board::TopologyGap> Board::GapFor(const Job& job, const Variant& variant) {
+  std::optional<TopologyGap> worst;
+  const Search search(this, job, variant);
+  for (const Search::Part& part : search.parts()) {
+    if (!part.mode || part.mode == TopologyMode::kPreferred) continue;
+    TopologyGap gap;
+    gap.level = topology_->NameOf(part.level);
+    gap.spread = part.mode == TopologyMode::kSpread;
+    gap.unlabelled = static_cast<std::int64_t>(
+        topology_->NodesOf(part.level, topology_->DomainsIn(part.level)).size());
+    for (const auto& role : part.roles) {
+      gap.roles += (gap.roles.empty() ? "" : " and ") + job.roles[role.role].name;
+      gap.need = SaturatingAdd(gap.need, role.replicas);
+    }
+    const auto& role = part.roles.front();
+    const auto domains = search.DomainsFor(part.level, role);
+    const auto count = static_cast<std::int64_t>(domains.size());
+    const std::int64_t share = count == 0 ? 0 : (role.replicas + count - 1) / count;
+    std::int64_t most = 0;
+    for (const std::size_t domain : domains) {
+      std::int64_t fit = 0;
+      for (const auto& one : part.roles) {
+        fit += search.FitIn(part.level, domain, one, gap.spread ? share : one.replicas);
+      }
+      if (gap.best.empty() || fit > most) {
+        gap.best = topology_->DomainName(part.level, domain);
+        most = fit;
+      }
+      gap.room = gap.spread ? gap.room + fit : most;
+    }
+    gap.share = share;
+    if (!worst || gap.need - gap.room > worst->need - worst->room) worst = std::move(gap);
+  }
+  return worst;
 }
 
 }  // namespace bimetal::core::placement

@@ -23,7 +23,9 @@ enum class Obstacle {
   kNoMatchingDevice,        // no node of the vendor has such devices at all, whatever their state
   kExceedsCapacity,         // not even on an empty, fully validated fleet
   kWaitingForValidation,    // it would fit if shut devices were open
+  kUnknownTopology,         // the pool lacks a level that a role names, or its nodes the labels
   kWaitingForDevices,       // devices are held by others
+  kWaitingForTopology,      // there is room, but not in one domain, or not evenly spread
   kWaitingForNodeCapacity,  // devices are free but CPU, memory, pod slots, taints or selectors
                             // forbid
 };
@@ -39,9 +41,17 @@ struct GangResult {
 // Places all pods of `job` in `variant` on `nodes` (those of one pool of the variant's vendor), or
 // none. Packs: fewest nodes, best fit, ties by node name; indexes of a role run node by node. Nodes
 // must be ready, not cordoned, tolerated and selected, and all their open devices must be what the
-// variant asks for, because the kubelet picks which ones a pod gets. Pure; the order of `nodes`
-// does not matter.
+// variant asks for, because the kubelet picks which ones a pod gets. Roles with a topology:
+//   Required   all pods of all roles that require the level, in one domain: the fullest that fits
+//   Preferred  in one domain, the fullest that fits; else in the fewest of one wider domain; else
+//   in
+//              the fewest of the pool; nodes in no domain last
+//   Spread     at most the pods divided by the domains, rounded up, in one domain; domains are
+//   those
+//              where a node may take the role, whoever holds its devices
+// `topology_keys` are labels of the nodes, widest level first. Pure; the order of `nodes` does not
+// matter.
 GangResult PlaceGang(const Job& job, const Variant& variant, const std::vector<Node>& nodes,
-                     const Books& books);
+                     const Books& books, const std::vector<std::string>& topology_keys = {});
 
 }  // namespace bimetal::core::placement

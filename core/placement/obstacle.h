@@ -29,11 +29,16 @@ class Explainer {
   Obstacle ObstacleFor(const Job& job, const Variant& variant);
   std::string RemedyFor(const GangResult& result, const Job& job, const Variant& variant);
   std::string CapacityRemedy(const GangResult& result, const Job& job, const Variant& variant);
+  std::string UnknownLevelRemedy(const Job& job, const Variant& variant);
+  bool LacksLabels(const Job& job, const Variant& variant);
 
   Board* board_;
   OtherWorld full_{{.nobody_holds = true, .all_open = true, .any_state = true}, std::nullopt};
   OtherWorld full_unlimited_{
       {.nobody_holds = true, .all_open = true, .any_state = true, .unlimited = true}, std::nullopt};
+  OtherWorld full_anywhere_{
+      {.nobody_holds = true, .all_open = true, .any_state = true, .anywhere = true}, std::nullopt};
+  OtherWorld anywhere_{{.anywhere = true}, std::nullopt};
   OtherWorld unlimited_{{.unlimited = true}, std::nullopt};
   OtherWorld released_{{.nobody_holds = true}, std::nullopt};
   OtherWorld open_{{.all_open = true}, std::nullopt};

@@ -18,6 +18,16 @@ void Append(std::string& out, std::int64_t number) {
   out += ';';
 }
 
+void Append(std::string& out, const std::vector<NodeRequirement>& requirements) {
+  Append(out, static_cast<std::int64_t>(requirements.size()));
+  for (const NodeRequirement& requirement : requirements) {
+    Append(out, requirement.key);
+    Append(out, requirement.op);
+    Append(out, static_cast<std::int64_t>(requirement.values.size()));
+    for (const std::string& value : requirement.values) Append(out, value);
+  }
+}
+
 }  // namespace
 
 bool Matches(const Device& device, const Variant& variant) {
@@ -30,9 +40,21 @@ bool Matches(const Device& device, const Variant& variant) {
                                              device.model) != variant.models.end();
 }
 
+bool MayProve(const NodeDevices& devices, const Variant& variant) {
+  if (variant.precisions.empty() && variant.min_validation_level == 0) return true;
+  const bool any_open = std::any_of(devices.devices.begin(), devices.devices.end(),
+                                    [](const Device& device) { return device.open; });
+  return !any_open || (devices.validation_level >= variant.min_validation_level &&
+                       std::includes(devices.precisions.begin(), devices.precisions.end(),
+                                     variant.precisions.begin(), variant.precisions.end()));
+}
+
 std::string ShapeOfDevices(const Variant& variant) {
   std::string shape;
   Append(shape, variant.min_memory_bytes.value_or(-1));
+  Append(shape, static_cast<std::int64_t>(variant.min_validation_level));
+  Append(shape, static_cast<std::int64_t>(variant.precisions.size()));
+  for (const std::string& precision : variant.precisions) Append(shape, precision);
   std::vector<std::string> models = variant.models;
   std::sort(models.begin(), models.end());
   for (const std::string& model : models) Append(shape, model);
@@ -52,6 +74,13 @@ std::string ShapeOfConstraints(const Role& role) {
       Append(shape, *text);
     }
   }
+  for (const NodeTerm& term : role.node_affinity) {
+    shape += '|';
+    Append(shape, term.labels);
+    Append(shape, term.fields);
+  }
+  shape += '|';
+  for (const NodeName& node : role.avoid) Append(shape, node.value);
   return shape;
 }
 
@@ -66,6 +95,9 @@ std::string ShapeOf(const Job& job, const Variant& variant) {
       Append(shape, number);
     }
     Append(shape, ShapeOfConstraints(role));
+    if (!role.topology) continue;
+    Append(shape, role.topology->level);
+    Append(shape, static_cast<std::int64_t>(role.topology->mode));
   }
   return shape;
 }

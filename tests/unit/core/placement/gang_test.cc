@@ -160,6 +160,26 @@ TEST(PlaceGangTest, UnknownMemoryNeverMatchesAMinimum) {
   EXPECT_EQ(Place(JobBuilder("j").On(kN).Pods(1), nodes).pods.size(), 1U);
 }
 
+TEST(PlaceGangTest, PrecisionsAndTheLevelOfThePassAreDemanded) {
+  std::vector<Node> nodes = Nodes(2, 8);
+  nodes[1].devices[kN].precisions = {"bf16", "fp8-ocp"};
+  nodes[1].devices[kN].validation_level = 2;
+  Job job = JobBuilder("j").On(kN).Pods(1);
+  Variant& variant = job.variants[0];
+  variant.precisions = {"fp8-ocp"};
+  EXPECT_EQ(PodsByNode(Place(job, nodes)), (std::map<std::string, int>{{"n11", 1}}));
+  variant.precisions = {};
+  variant.min_validation_level = 2;
+  EXPECT_EQ(PodsByNode(Place(job, nodes)), (std::map<std::string, int>{{"n11", 1}}));
+  variant.precisions = {"fp4"};
+  const auto refused = Place(job, nodes);
+  EXPECT_EQ(refused.obstacle, Obstacle::kNoMatchingDevice);
+  EXPECT_THAT(refused.unblocked_by, HasSubstr("(fp4 proven, L2 passed)"));
+  // What a shut node will prove is not known before it has passed.
+  nodes.push_back(NodeBuilder("n12").Gpus(kN, 8).Shut(kN));
+  EXPECT_EQ(Place(job, nodes).obstacle, Obstacle::kWaitingForValidation);
+}
+
 TEST(PlaceGangTest, ANodeOfTwoModelsServesOnlyAJobThatTakesBoth) {
   const std::vector<Node> nodes = {
       NodeBuilder("n1").Gpus(kN, 2, "nvidia", "X").Gpus(kN, 2, "nvidia", "Y")};
