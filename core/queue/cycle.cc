@@ -1,61 +1,59 @@
 #include "core/queue/cycle.h"
 
 #include <algorithm>
-#include <memory>
+#include <deque>
 #include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
-#include "core/placement/board.h"
-#include "core/placement/obstacle.h"
+#include "core/model/saturate.h"
 #include "core/placement/shape.h"
 #include "core/queue/explain.h"
-#include "core/queue/quota.h"
+#include "core/queue/gate.h"
+#include "core/queue/holds.h"
+#include "core/queue/preempt.h"
+#include "core/queue/rank.h"
+#include "core/queue/share.h"
+#include "core/queue/space.h"
+#include "core/queue/turns.h"
 
 namespace bimetal::core::queue {
 namespace {
 
-using placement::Board;
-using placement::Explainer;
-using placement::GangResult;
-using placement::Obstacle;
+// In one cycle; those that are carried on cost little.
+constexpr int kMostNewReservations = 16;
 
-// One pool during the cycle. Capacity only shrinks meanwhile, so a shape that did not fit once does
-// not fit again and is not tried again.
-struct PoolState {
-  PoolState(PoolName pool_name, std::vector<placement::Room>* rooms,
-            const std::vector<std::size_t>& members, Vendor vendor)
-      : name(std::move(pool_name)), board(rooms, members, vendor), explainer(&board) {}
+Rank RankOf(const Job& job) { return {job.priority, job.created, job.uid}; }
 
-  PoolName name;
-  Board board;
-  Explainer explainer;
-  std::set<std::string> refused;                // shapes
-  std::map<std::string, bool> possible;         // shape -> CouldEverFit
-  std::map<std::string, GangResult> explained;  // shape -> why not, at the end of the cycle
-};
-
-// A job that waits, with what kept it back beside capacity.
-struct Waiting {
-  const Job* job = nullptr;
-  const Queue* queue = nullptr;
-  // A Strict queue's job ahead of it, by vendor.
-  std::map<Vendor, const Job*> behind;
-};
-
-// Jobs in the order in which they are decided, each uid once.
+// Jobs in the order of their ranks, each uid once.
 std::vector<const Job*> InOrder(const std::vector<Job>& pending) {
   std::vector<const Job*> jobs;
   jobs.reserve(pending.size());
   for (const Job& job : pending) jobs.push_back(&job);
-  std::sort(jobs.begin(), jobs.end(), [](const Job* a, const Job* b) {
-    return std::tuple(-static_cast<__int128>(a->priority), a->created, a->uid) <
-           std::tuple(-static_cast<__int128>(b->priority), b->created, b->uid);
+  std::sort(jobs.begin(), jobs.end(), [&](const Job* a, const Job* b) {
+    if (a->priority != b->priority) return a->priority > b->priority;
+    if (a->created != b->created) return a->created < b->created;
+    return a->uid < b->uid;
   });
   std::set<Uid> seen;
   std::erase_if(jobs, [&](const Job* job) { return !seen.insert(job->uid).second; });
   return jobs;
+}
+
+// How long the job will hold its devices at most, as far as anybody said.
+std::optional<Millis> RunTime(const Job& job) {
+  return job.max_duration ? job.max_duration : job.estimated_duration;
+}
+
+std::string ShapeOfJob(const Job& job, TimePoint now) {
+  std::string shape;
+  for (std::size_t i = 0; i < job.variants.size(); ++i) {
+    shape += placement::ShapeOf(job, job.variants[i]) + (MayUse(job, i, now) ? "/" : "-");
+  }
+  const auto run = RunTime(job);
+  shape += std::to_string(run ? run->v : -1) + "/" + std::to_string(job.priority);
+  return shape;
 }
 
 class Cycle {
@@ -64,236 +62,345 @@ class Cycle {
   Plan Run();
 
  private:
-  struct QueueRefusal {
-    std::string_view reason;
-    std::string message;
+  struct Line {
+    const Job* job = nullptr;
+    int queue = kNoQueue;
+    bool started = false;
+    Waiting waiting;
   };
 
-  std::optional<QueueRefusal> RefusedByQueue(const Job& job, const Queue* queue) const;
-  bool TryAssign(const Job& job, const Queue& queue, const std::map<Vendor, const Job*>& behind);
-  bool TryPool(PoolState& pool, const Job& job, const std::string& shape, std::size_t variant);
-  bool CouldEverStart(const Job& job, const Queue& queue, const Variant& variant);
-  VariantFinding Explain(const Waiting& waiting, const Variant& variant);
-  GangResult ExplainIn(PoolState& pool, const Job& job, const Variant& variant);
+  void Admit();
+  void Drain();
+  void CarryHolds();
+  void GiveTurns();
+  void TakeTurn(Turns& turns, const Candidate& candidate);
+  bool TryAssign(Line& line, const StrictHeads& behind);
+  bool TryBeforeHolds(Line& line, const StrictHeads& behind, Turns& turns);
+  bool TryLane(Line& line, Lane& lane, std::size_t variant, const std::string* remember);
+  bool TryEvict(Line& line, const StrictHeads& behind);
+  bool TryReserve(Line& line);
+  void Wait(Line& line, const HeldPlace& held);
+  bool CouldEverStart(const Job& job, int queue, const Variant& variant);
+  void BlockStrict(const Line& line);
+  StrictHeads Behind(const Line& line) const;
+  void WriteRefusals();
 
   const Snapshot& snapshot_;
-  std::vector<placement::Room> rooms_;
-  std::map<Vendor, std::vector<std::unique_ptr<PoolState>>> pools_;  // by name
-  std::map<QueueName, const Queue*> queues_;
-  QuotaUse quota_;
+  Space space_;
+  Shares shares_;
+  Preemption preemption_;
+  HoldKeeper holds_;
+  std::vector<Line> lines_;           // by order
+  std::map<int, StrictHeads> heads_;  // of Strict queues
+  std::set<int> reserved_;            // queues that have a reservation
+  int new_reservations_ = 0;
   Plan plan_;
 };
 
 Cycle::Cycle(const Snapshot& snapshot)
     : snapshot_(snapshot),
-      rooms_(placement::MakeRooms(snapshot.nodes, placement::MakeBooks(snapshot.pods))),
-      quota_(snapshot.holdings) {
-  std::map<std::pair<Vendor, PoolName>, std::vector<std::size_t>> members;
-  for (const Pool& pool : snapshot.pools) members[{pool.vendor, pool.name}];
-  for (std::size_t i = 0; i < rooms_.size(); ++i) {
-    for (const auto& [vendor, devices] : rooms_[i].node->devices) {
-      const auto pool = members.find({vendor, devices.pool});
-      if (pool != members.end()) pool->second.push_back(i);
+      space_(snapshot),
+      shares_(space_.tree, snapshot.past_use, snapshot.now),
+      preemption_(space_, snapshot),
+      holds_(space_, snapshot) {}
+
+// Who may stand in line at all.
+void Cycle::Admit() {
+  for (const Job* job : InOrder(snapshot_.pending)) {
+    Line line{.job = job, .queue = space_.tree.Find(job->queue), .started = false, .waiting = {}};
+    line.waiting.job = job;
+    line.waiting.queue = line.queue;
+    if (auto refused = RefusedByQueue(*job, line.queue, space_.tree, snapshot_.namespaces)) {
+      line.waiting.reason = refused->reason;
+      line.waiting.message = refused->message;
+      line.waiting.never = refused->never;
     }
+    lines_.push_back(std::move(line));
   }
-  for (const auto& [key, nodes] : members) {
-    pools_[key.first].push_back(std::make_unique<PoolState>(key.second, &rooms_, nodes, key.first));
-  }
-  for (const Queue& queue : snapshot.queues) queues_.emplace(queue.name, &queue);
 }
 
-std::optional<Cycle::QueueRefusal> Cycle::RefusedByQueue(const Job& job, const Queue* queue) const {
-  const std::string name = "queue " + job.queue.value;
-  if (queue == nullptr) {
-    return QueueRefusal{"QueueNotFound",
-                        name +
-                            " does not exist; it can start when that GPUQueue is created, or "
-                            "create the job again with another queueName"};
+// Evicts what runs in queues that are to be empty.
+void Cycle::Drain() {
+  for (Tenant& tenant : space_.tenants()) {
+    if (tenant.queue == kNoQueue || tenant.leaving) continue;
+    const int stopped = space_.tree.StoppedBy(tenant.queue);
+    if (stopped == kNoQueue) continue;
+    const Queue& queue = space_.tree.At(stopped);
+    if (queue.stop != StopPolicy::kHoldAndDrain) continue;
+    tenant.leaving = true;
+    plan_.evictions.push_back({.job = tenant.running.job,
+                               .for_job = {},
+                               .message = "queue " + queue.name.value +
+                                          " is drained; it can start again when its stopPolicy is "
+                                          "None"});
   }
-  if (!queue->namespace_selector.empty()) {
-    const auto labels = snapshot_.namespaces.find(job.name_space);
-    for (const auto& [key, value] : queue->namespace_selector) {
-      if (labels != snapshot_.namespaces.end()) {
-        const auto label = labels->second.find(key);
-        if (label != labels->second.end() && label->second == value) continue;
-      }
-      return QueueRefusal{"QueueNotAllowed",
-                          name + " is not open to namespace " + job.name_space +
-                              "; it can start when the namespace has the label " + key + "=" +
-                              value};
-    }
-  }
-  if (queue->hold) {
-    return QueueRefusal{"QueueStopped",
-                        name + " is on hold; it can start when its stopPolicy is None"};
-  }
-  return std::nullopt;
 }
 
-bool Cycle::TryPool(PoolState& pool, const Job& job, const std::string& shape,
-                    std::size_t variant) {
-  if (pool.refused.contains(shape)) return false;
-  auto pods = pool.board.Find(job, job.variants[variant]);
+bool Cycle::TryLane(Line& line, Lane& lane, std::size_t variant, const std::string* remember) {
+  const Job& job = *line.job;
+  const Variant& one = job.variants[variant];
+  const std::int64_t need = DevicesNeeded(job, one);
+  if (space_.tree.NeverMore(line.queue, lane.kind, need)) return false;
+  if (space_.Shortage(line.queue, lane.kind, need)) return false;
+  auto pods = space_.Search(lane, job, one);
   if (!pods) {
-    pool.refused.insert(shape);
+    if (remember != nullptr) lane.refused.insert(*remember);
     return false;
   }
-  pool.board.Book(job, job.variants[variant], *pods);
+  space_.Start(job, variant, lane, line.queue, *pods, snapshot_.now);
+  line.started = true;
   plan_.assignments.push_back(Assignment{.job = job.uid,
                                          .variant = variant,
-                                         .pool = pool.name,
-                                         .devices = DevicesNeeded(job, job.variants[variant]),
+                                         .pool = lane.pool,
+                                         .devices = need,
                                          .pods = std::move(*pods)});
   return true;
 }
 
-bool Cycle::TryAssign(const Job& job, const Queue& queue,
-                      const std::map<Vendor, const Job*>& behind) {
+bool Cycle::TryAssign(Line& line, const StrictHeads& behind) {
+  const Job& job = *line.job;
   for (std::size_t i = 0; i < job.variants.size(); ++i) {
-    const Variant& variant = job.variants[i];
-    const std::int64_t need = DevicesNeeded(job, variant);
-    if (behind.contains(variant.vendor)) continue;
-    if (const auto left = quota_.Left(queue, variant.vendor); left && *left < need) continue;
-    const std::string shape = placement::ShapeOf(job, variant);
-    for (const auto& pool : pools_[variant.vendor]) {
-      if (!TryPool(*pool, job, shape, i)) continue;
-      quota_.Add(queue.name, variant.vendor, need);
-      return true;
+    if (behind.contains(job.variants[i].vendor) || !MayUse(job, i, snapshot_.now)) continue;
+    const std::string shape = placement::ShapeOf(job, job.variants[i]);
+    for (Lane* lane : space_.lanes.Of(job.variants[i].vendor)) {
+      if (!lane->refused.contains(shape) && TryLane(line, *lane, i, &shape)) return true;
     }
   }
   return false;
 }
 
-bool Cycle::CouldEverStart(const Job& job, const Queue& queue, const Variant& variant) {
-  const auto limit = queue.limit.find(variant.vendor);
-  if (limit != queue.limit.end() && limit->second < DevicesNeeded(job, variant)) return false;
+// What is promised to others from a certain time on may be used by whoever is sure to have ended.
+bool Cycle::TryBeforeHolds(Line& line, const StrictHeads& behind, Turns& turns) {
+  const auto run = RunTime(*line.job);
+  if (!run) return false;
+  const TimePoint end = snapshot_.now + *run;
+  std::vector<HeldPlace*> later;
+  for (HeldPlace& held : space_.held()) {
+    if (held.booked && !held.hold.by_eviction && held.hold.at && end <= *held.hold.at) {
+      later.push_back(&held);
+    }
+  }
+  if (later.empty()) return false;
+  for (HeldPlace* held : later) space_.Unbook(*held);
+  bool started = false;
+  for (std::size_t i = 0; i < line.job->variants.size() && !started; ++i) {
+    const Vendor vendor = line.job->variants[i].vendor;
+    if (behind.contains(vendor) || !MayUse(*line.job, i, snapshot_.now)) continue;
+    for (Lane* lane : space_.lanes.Of(vendor)) {
+      started = started || TryLane(line, *lane, i, nullptr);
+    }
+  }
+  for (HeldPlace* held : later) {
+    if (started) space_.AwaitIfNear(*held, space_.tenants().back());
+    space_.Book(*held);
+    turns.Touch(held->queue);
+  }
+  return started;
+}
+
+void Cycle::Wait(Line& line, const HeldPlace& held) { line.waiting.held = &held; }
+
+// The way that loses least among all variants and places.
+bool Cycle::TryEvict(Line& line, const StrictHeads& behind) {
+  const Job& job = *line.job;
+  if (!preemption_.MayEvict(job, line.queue)) return false;
+  std::optional<Way> best;
+  std::int64_t best_cost = 0;
+  for (std::size_t i = 0; i < job.variants.size(); ++i) {
+    if (behind.contains(job.variants[i].vendor) || !MayUse(job, i, snapshot_.now)) continue;
+    for (Lane* lane : space_.lanes.Of(job.variants[i].vendor)) {
+      if (space_.tree.NeverMore(line.queue, lane->kind, DevicesNeeded(job, job.variants[i]))) {
+        continue;
+      }
+      auto way = preemption_.FindVictims(job, i, *lane, line.queue);
+      if (!way) continue;
+      const std::int64_t cost = preemption_.CostOf(*way);
+      if (best && best_cost <= cost) continue;
+      best = std::move(way);
+      best_cost = cost;
+    }
+  }
+  if (!best) return false;
+  for (Tenant* tenant : best->leavers) {
+    if (tenant->leaving) continue;
+    preemption_.Evicted(*tenant);
+    plan_.evictions.push_back(
+        {.job = tenant->running.job,
+         .for_job = job.uid,
+         .message = EvictionMessage(job, space_.tree.At(line.queue), *tenant)});
+  }
+  Wait(line, holds_.Add(job, line.queue, *best, true));
+  return true;
+}
+
+bool Cycle::TryReserve(Line& line) {
+  const Job& job = *line.job;
+  const Queue& queue = space_.tree.At(line.queue);
+  if (queue.order == QueueOrder::kBestEffort || reserved_.contains(line.queue) ||
+      new_reservations_ >= kMostNewReservations ||
+      snapshot_.now < WaitsSince(job) + queue.starvation_bound) {
+    return false;
+  }
+  std::optional<Way> best;
+  std::optional<TimePoint> best_at;
+  for (std::size_t i = 0; i < job.variants.size(); ++i) {
+    for (Lane* lane : space_.lanes.Of(job.variants[i].vendor)) {
+      if (space_.tree.NeverMore(line.queue, lane->kind, DevicesNeeded(job, job.variants[i]))) {
+        continue;
+      }
+      auto way = FindWay(space_, job, i, *lane, line.queue, holds_.ByEnd());
+      if (!way) continue;
+      const auto at = holds_.EndOf(way->leavers);
+      const bool sooner = !best || (at && (!best_at || *at < *best_at));
+      if (!sooner) continue;
+      best = std::move(way);
+      best_at = at;
+    }
+  }
+  if (!best) return false;
+  reserved_.insert(line.queue);
+  ++new_reservations_;
+  Wait(line, holds_.Add(job, line.queue, *best, false));
+  return true;
+}
+
+bool Cycle::CouldEverStart(const Job& job, int queue, const Variant& variant) {
+  const std::int64_t need = DevicesNeeded(job, variant);
   const std::string shape = placement::ShapeOf(job, variant);
-  const auto& pools = pools_[variant.vendor];
-  return std::any_of(pools.begin(), pools.end(), [&](const auto& pool) {
-    const auto [known, added] = pool->possible.try_emplace(shape);
-    if (added) known->second = pool->explainer.CouldEverFit(job, variant);
+  const auto& lanes = space_.lanes.Of(variant.vendor);
+  return std::any_of(lanes.begin(), lanes.end(), [&](Lane* lane) {
+    if (space_.tree.NeverMore(queue, lane->kind, need)) return false;
+    const auto [known, added] = lane->possible.try_emplace(shape);
+    if (added) known->second = lane->explainer.CouldEverFit(job, variant);
     return known->second;
   });
 }
 
-GangResult Cycle::ExplainIn(PoolState& pool, const Job& job, const Variant& variant) {
-  const std::string shape = placement::ShapeOf(job, variant);
-  const auto [known, added] = pool.explained.try_emplace(shape);
-  if (!added) return known->second;
-  if (pool.refused.contains(shape)) {
-    known->second = pool.explainer.Explain(job, variant);
-  } else if (auto pods = pool.board.Find(job, variant)) {  // only its queue keeps it back
-    known->second.need = DevicesNeeded(job, variant);
-    known->second.free = pool.board.FreeFor(variant);
-  } else {
-    known->second = pool.explainer.Explain(job, variant);
+void Cycle::BlockStrict(const Line& line) {
+  if (space_.tree.At(line.queue).order != QueueOrder::kStrict) return;
+  StrictHeads& heads = heads_[line.queue];
+  for (const Variant& variant : line.job->variants) {
+    if (!CouldEverStart(*line.job, line.queue, variant)) continue;
+    const auto [head, added] = heads.emplace(variant.vendor, line.job);
+    if (!added && RankOf(*line.job) < RankOf(*head->second)) head->second = line.job;
   }
-  return known->second;
 }
 
-bool IsNever(Obstacle obstacle) {
-  return obstacle == Obstacle::kNoMatchingDevice || obstacle == Obstacle::kExceedsCapacity;
+// The jobs of its queue that it may not pass.
+StrictHeads Cycle::Behind(const Line& line) const {
+  StrictHeads behind;
+  const auto heads = heads_.find(line.queue);
+  if (heads == heads_.end()) return behind;
+  for (const auto& [vendor, head] : heads->second) {
+    if (RankOf(*head) < RankOf(*line.job)) behind.emplace(vendor, head);
+  }
+  return behind;
 }
 
-// The pool that comes closest: waiting before never, then what is missing least.
-bool IsCloser(const GangResult& a, const GangResult& b) {
-  const auto rank = [](const GangResult& r) {
-    return std::tuple(IsNever(r.obstacle), r.obstacle == Obstacle::kNoMatchingDevice,
-                      r.obstacle != Obstacle::kNone, -r.free);
-  };
-  return rank(a) < rank(b);
+// Those for whom something is held come first: they start, or their places are booked.
+void Cycle::CarryHolds() {
+  std::map<Uid, Line*> by_uid;
+  for (Line& line : lines_) {
+    if (line.waiting.reason.empty()) by_uid.emplace(line.job->uid, &line);
+  }
+  std::vector<std::pair<HeldPlace*, Line*>> carried;
+  for (const Hold& hold : holds_.Carried()) {
+    const auto at = by_uid.find(hold.job);
+    if (at == by_uid.end() || at->second->waiting.held != nullptr) continue;
+    Line& line = *at->second;
+    HeldPlace* held = holds_.Renew(hold, *line.job, line.queue);
+    if (held == nullptr) continue;
+    Wait(line, *held);
+    if (!hold.by_eviction) reserved_.insert(line.queue);
+    carried.emplace_back(held, &line);
+  }
+  for (const auto& [held, line] : carried) {
+    space_.Unbook(*held);
+    // Whoever had others evicted starts where it had them evicted: there it is covered.
+    const bool elsewhere = !held->hold.by_eviction && TryAssign(*line, {});
+    const bool started = elsewhere || TryLane(*line, *held->lane, held->hold.variant, nullptr) ||
+                         holds_.CanStart(*held);
+    if (!line->started && started) {  // exactly where it was promised
+      Lane& lane = *held->lane;
+      space_.Start(*line->job, held->hold.variant, lane, line->queue, held->pods, snapshot_.now);
+      line->started = true;
+      plan_.assignments.push_back({.job = line->job->uid,
+                                   .variant = held->hold.variant,
+                                   .pool = lane.pool,
+                                   .devices = held->devices,
+                                   .pods = held->pods});
+    }
+    const bool was_reserved = !held->hold.by_eviction;
+    if (started || (was_reserved && TryEvict(*line, {}))) {
+      if (was_reserved) reserved_.erase(line->queue);
+      space_.Drop(*held);
+      continue;
+    }
+    space_.Book(*held);
+  }
+  for (const Vendor vendor : kVendors) {
+    for (Lane* lane : space_.lanes.Of(vendor)) lane->refused.clear();
+  }
 }
 
-VariantFinding Cycle::Explain(const Waiting& waiting, const Variant& variant) {
-  const Job& job = *waiting.job;
-  const std::int64_t need = DevicesNeeded(job, variant);
-  VariantFinding finding;
-  finding.blocker.variant = variant.name;
-  finding.blocker.need = need;
-  std::optional<GangResult> best;
-  for (const auto& pool : pools_[variant.vendor]) {
-    GangResult result = ExplainIn(*pool, job, variant);
-    if (best && !IsCloser(result, *best)) continue;
-    best = std::move(result);
-    finding.pool = pool->name;
+void Cycle::TakeTurn(Turns& turns, const Candidate& candidate) {
+  Line& line = lines_[candidate.order];
+  const StrictHeads behind = Behind(line);
+  if (TryAssign(line, behind) || TryBeforeHolds(line, behind, turns)) {
+    turns.Pass(candidate);
+    return;
   }
-  if (!best) {
-    finding.blocker.reason = "NoMatchingDevice";
-    finding.blocker.unblocked_by =
-        "a GPUPool of vendor " + std::string(VendorName(variant.vendor)) + " exists";
-    finding.never = true;
-    return finding;
+  if (TryEvict(line, behind) || TryReserve(line)) {
+    BlockStrict(line);
+    turns.Pass(candidate);
+    return;
   }
-  finding.blocker.free = best->free;
-  finding.blocker.reason = ReasonOf(best->obstacle);
-  finding.blocker.unblocked_by = best->unblocked_by;
-  finding.never = IsNever(best->obstacle);
-  if (finding.never) return finding;
+  BlockStrict(line);
+  turns.Close(candidate);
+}
 
-  const std::string queue_name = "queue " + waiting.queue->name.value;
-  const std::string devices = std::string(VendorName(variant.vendor)) + " devices";
-  const auto limit = waiting.queue->limit.find(variant.vendor);
-  const auto left = quota_.Left(*waiting.queue, variant.vendor);
-  if (limit != waiting.queue->limit.end() && limit->second < need) {
-    finding.blocker.reason = "ExceedsCapacity";
-    finding.blocker.free = left.value_or(0);
-    finding.blocker.unblocked_by = "the limit of " + queue_name + " for " + devices +
-                                   " rises from " + std::to_string(limit->second) + " to " +
-                                   std::to_string(need) + ", or the job asks for fewer";
-    finding.never = true;
-  } else if (left && *left < need) {
-    finding.blocker.reason = "WaitingForQuota";
-    finding.blocker.free = *left;
-    finding.blocker.unblocked_by =
-        "jobs of " + queue_name + " release " + std::to_string(need - *left) + " more " + devices;
-  } else if (const auto behind = waiting.behind.find(variant.vendor);
-             behind != waiting.behind.end()) {
-    finding.blocker.reason = "WaitingForDevices";
-    finding.blocker.unblocked_by = "job " + behind->second->name_space + "/" +
-                                   behind->second->name + ", which is ahead of it in the Strict " +
-                                   queue_name + ", has started";
+void Cycle::GiveTurns() {
+  std::vector<Candidate> candidates;
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    const Line& line = lines_[i];
+    if (line.started || !line.waiting.reason.empty()) continue;
+    if (line.waiting.held != nullptr) {
+      BlockStrict(line);
+      continue;
+    }
+    candidates.push_back({.job = line.job,
+                          .order = i,
+                          .queue = line.queue,
+                          .shape = ShapeOfJob(*line.job, snapshot_.now)});
   }
-  return finding;
+  Turns turns(space_.tree, shares_, candidates);
+  while (const Candidate* next = turns.Next()) TakeTurn(turns, *next);
+}
+
+// Reasons are told of the state at the end of the cycle, after all that it gave away.
+void Cycle::WriteRefusals() {
+  std::map<QueueName, int> of, ahead;
+  for (const Line& line : lines_) {
+    if (!line.started) ++of[line.job->queue];
+  }
+  RefusalWriter writer(space_, heads_, snapshot_.now);
+  for (const Line& line : lines_) {
+    if (line.started) continue;
+    Refusal refusal = writer.Write(line.waiting);
+    refusal.ahead = ahead[line.job->queue]++;
+    refusal.of = of[line.job->queue];
+    plan_.refusals.push_back(std::move(refusal));
+  }
 }
 
 Plan Cycle::Run() {
-  const std::vector<const Job*> jobs = InOrder(snapshot_.pending);
-  std::vector<Waiting> waiting;
-  std::map<QueueName, std::map<Vendor, const Job*>> heads;  // of Strict queues
-  for (const Job* job : jobs) {
-    const auto found = queues_.find(job->queue);
-    const Queue* queue = found == queues_.end() ? nullptr : found->second;
-    if (RefusedByQueue(*job, queue)) {
-      waiting.push_back(Waiting{.job = job, .queue = queue, .behind = {}});
-      continue;
-    }
-    auto& behind = heads[job->queue];
-    if (TryAssign(*job, *queue, behind)) continue;
-    waiting.push_back(Waiting{.job = job, .queue = queue, .behind = behind});
-    if (queue->order != QueueOrder::kStrict) continue;
-    for (const Variant& variant : job->variants) {
-      if (CouldEverStart(*job, *queue, variant)) behind.emplace(variant.vendor, job);
-    }
-  }
-
-  // Reasons are told of the state at the end of the cycle, after all that it gave away.
-  std::map<QueueName, int> of, ahead;
-  for (const Waiting& one : waiting) ++of[one.job->queue];
-  for (const Waiting& one : waiting) {
-    Refusal refusal;
-    refusal.job = one.job->uid;
-    refusal.ahead = ahead[one.job->queue]++;
-    refusal.of = of[one.job->queue];
-    if (const auto by_queue = RefusedByQueue(*one.job, one.queue)) {
-      refusal.reason = by_queue->reason;
-      refusal.message = Cut(by_queue->message, kMaxMessage);
-    } else {
-      std::vector<VariantFinding> findings;
-      for (const Variant& variant : one.job->variants) findings.push_back(Explain(one, variant));
-      Summarise(findings, &refusal);
-    }
-    plan_.refusals.push_back(std::move(refusal));
-  }
+  Admit();
+  Drain();
+  CarryHolds();
+  GiveTurns();
+  plan_.holds = holds_.Kept();
+  WriteRefusals();
+  plan_.evaluations = space_.searches();
   return std::move(plan_);
 }
 

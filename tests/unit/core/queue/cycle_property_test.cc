@@ -26,16 +26,18 @@ Snapshot RandomSnapshot(std::uint64_t seed) {
   s.queues = {testing::QueueNamed("strict", QueueOrder::kStrict), testing::QueueNamed("backfill")};
   for (Queue& queue : s.queues) {
     for (const Vendor vendor : kVendors) {
-      if (random.OneIn(2)) queue.limit[vendor] = random.Up(12);
+      if (random.OneIn(2)) {
+        queue.quotas.push_back(testing::Quota(std::string(VendorName(vendor)), random.Up(12)));
+      }
     }
   }
   const int pods = random.Up(8);
   for (int i = 0; i < pods; ++i) s.pods.push_back(testing::RandomPod(random, i, nodes));
   for (int i = random.Up(3); i > 0; --i) {
-    s.holdings.push_back(Holding{.job = Uid{"h" + std::to_string(i)},
-                                 .queue = s.queues[static_cast<std::size_t>(random.Up(2))].name,
-                                 .vendor = random.AnyVendor(),
-                                 .devices = random.Up(4)});
+    auto running = testing::RunningJob("h" + std::to_string(i), "", random.AnyVendor(), 0, {});
+    running.queue = s.queues[static_cast<std::size_t>(random.Up(2))].name;
+    running.devices = random.Up(4);
+    s.running.push_back(running);
   }
   const int jobs = random.Up(15);
   for (int i = 0; i < jobs; ++i) s.pending.push_back(testing::RandomJob(random, i));
@@ -84,8 +86,17 @@ Snapshot After(const Snapshot& s, const Plan& plan) {
       pod.requests = job.roles[placed.role].requests;
       after.pods.push_back(pod);
     }
-    after.holdings.push_back(
-        Holding{.job = a.job, .queue = job.queue, .vendor = variant.vendor, .devices = a.devices});
+    Running running;
+    running.job = a.job;
+    running.queue = job.queue;
+    running.vendor = variant.vendor;
+    running.devices = a.devices;
+    for (const auto& placed : a.pods) {
+      running.places.push_back({.node = placed.node,
+                                .devices = variant.devices_per_pod,
+                                .requests = job.roles[placed.role].requests});
+    }
+    after.running.push_back(running);
     std::erase_if(after.pending, [&](const Job& j) { return j.uid == a.job; });
   }
   return after;
@@ -142,13 +153,15 @@ TEST(DecideProperty, QuotaIsNeverExceeded) {
     const Snapshot s = RandomSnapshot(seed);
     const Plan plan = Decide(s);
     std::map<std::pair<QueueName, Vendor>, std::int64_t> used, given;
-    for (const Holding& h : After(s, plan).holdings) used[{h.queue, h.vendor}] += h.devices;
+    for (const Running& h : After(s, plan).running) used[{h.queue, h.vendor}] += h.devices;
     for (const Assignment& a : plan.assignments) {
       const Job& job = JobOf(s, a.job);
       given[{job.queue, job.variants[a.variant].vendor}] += a.devices;
     }
     for (const Queue& queue : s.queues) {
-      for (const auto& [vendor, limit] : queue.limit) {
+      for (const QuotaLine& line : queue.quotas) {
+        const Vendor vendor = *ParseVendor(line.device_class);
+        const std::int64_t limit = *line.limit;
         if (!given.contains({queue.name, vendor})) continue;
         const std::int64_t total = used[{queue.name, vendor}];
         EXPECT_LE(total, limit) << seed;
@@ -166,7 +179,7 @@ TEST(DecideProperty, InputOrderDoesNotReachTheOutput) {
     random.Shuffle(s.pools);
     random.Shuffle(s.queues);
     random.Shuffle(s.pods);
-    random.Shuffle(s.holdings);
+    random.Shuffle(s.running);
     random.Shuffle(s.pending);
     EXPECT_EQ(Print(Decide(s)), forward) << seed;
   }
@@ -197,7 +210,10 @@ TEST(DecideProperty, InAStrictQueueNoJobOvertakesOneThatWaitsOnItsVendor) {
       if (waiting.queue.value != "strict") continue;
       for (std::size_t i = 0; i < r.blockers.size(); ++i) {
         const auto& reason = r.blockers[i].reason;
-        if (reason == "NoMatchingDevice" || reason == "ExceedsCapacity") continue;
+        if (reason == "NoMatchingDevice" || reason == "ExceedsCapacity" ||
+            reason == "ExceedsLimit") {
+          continue;
+        }
         for (const Assignment& a : plan.assignments) {
           const Job& started = JobOf(s, a.job);
           if (started.queue != waiting.queue || before(started, waiting)) continue;

@@ -16,6 +16,9 @@ using testing::NodeBuilder;
 using testing::PodOn;
 using testing::PoolOf;
 using testing::QueueNamed;
+using testing::Quota;
+
+using testing::RunningJob;
 
 constexpr Vendor kN = Vendor::kNvidia, kA = Vendor::kAmd;
 
@@ -153,7 +156,7 @@ TEST(DecideQueueTest, MissingForbiddenAndStoppedQueuesHaveTheirReasons) {
   Snapshot s = Cluster();
   Queue closed = QueueNamed("closed"), held = QueueNamed("held");
   closed.namespace_selector = {{"team", "ml"}};
-  held.hold = true;
+  held.stop = StopPolicy::kHold;
   s.queues.push_back(closed);
   s.queues.push_back(held);
   s.pending = {JobBuilder("a").On(kN).Pods(1).Queue("nowhere"),
@@ -173,9 +176,8 @@ TEST(DecideQueueTest, MissingForbiddenAndStoppedQueuesHaveTheirReasons) {
 
 TEST(DecideQuotaTest, CountsWhatIsHeldAndWhatThisCycleGives) {
   Snapshot s = Cluster();
-  s.queues[0].limit = {{kN, 4}};
-  s.holdings = {
-      Holding{.job = Uid{"old"}, .queue = QueueName{"default"}, .vendor = kN, .devices = 2}};
+  s.queues[0].quotas = {Quota("nvidia", 4)};
+  s.running = {RunningJob("old", "default", kN, 2, {"nv-1"})};
   s.pending = {JobBuilder("a").On(kN).Pods(1).Created(1), JobBuilder("b").On(kN).Pods(2).Created(2),
                JobBuilder("c").On(kA).Pods(8).Created(3)};
   const Plan plan = Decide(s);
@@ -188,17 +190,17 @@ TEST(DecideQuotaTest, CountsWhatIsHeldAndWhatThisCycleGives) {
 
 TEST(DecideQuotaTest, MoreThanTheLimitNeverStarts) {
   Snapshot s = Cluster();
-  s.queues[0].limit = {{kN, 4}};
+  s.queues[0].quotas = {Quota("nvidia", 4)};
   s.pending = {JobBuilder("a").On(kN).Pods(5)};
   const Plan plan = Decide(s);
-  EXPECT_EQ(RefusalOf(plan, "a").reason, "ExceedsCapacity");
+  EXPECT_EQ(RefusalOf(plan, "a").reason, "ExceedsLimit");
   EXPECT_TRUE(RefusalOf(plan, "a").never);
   EXPECT_THAT(RefusalOf(plan, "a").message, HasSubstr("rises from 4 to 5"));
 }
 
 TEST(DecideQuotaTest, HugeCountsCannotSlipUnderTheLimit) {
   Snapshot s = Cluster();
-  s.queues[0].limit = {{kN, 4}};
+  s.queues[0].quotas = {Quota("nvidia", 4)};
   Job huge = JobBuilder("huge").On(kN, 8).Pods(1).Created(0);
   huge.roles[0].replicas = std::numeric_limits<std::int64_t>::max();
   s.pending = {huge, JobBuilder("honest").On(kN).Pods(4).Created(1)};

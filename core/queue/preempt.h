@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "core/queue/coverage.h"
+#include "core/queue/trial.h"
+
+namespace bimetal::core::queue {
+
+// Device-milliseconds that are lost when the tenant goes now: since its last checkpoint, or since
+// it started. Pure.
+std::int64_t LostBy(const Running& running, TimePoint now);
+
+// When the tenant is expected to have ended: as estimated, or, where that has passed or nobody
+// estimated, at the end of its maximum duration. nullopt: unknown.
+std::optional<TimePoint> ExpectedEnd(const Running& running, TimePoint now);
+// When it has ended at the latest.
+std::optional<TimePoint> LatestEnd(const Running& running);
+
+// Chooses whom a waiting job may push out, by the policies of the queues and the rule of
+// queue/coverage.h. Loop thread only.
+class Preemption {
+ public:
+  Preemption(Space& space, const Snapshot& snapshot);
+
+  bool MayEvict(const Job& job, int queue) const;
+  // The way into `lane` that costs least there: those that are leaving anyway first, then victims
+  // in order of what is lost. nullopt: none.
+  std::optional<Way> FindVictims(const Job& job, std::size_t variant, Lane& lane, int queue);
+  // Device-milliseconds lost by the leavers that are not leaving already.
+  std::int64_t CostOf(const Way& way) const;
+  // The tenant has been told to go.
+  void Evicted(Tenant& tenant);
+
+ private:
+  struct Protection {
+    int own = kUncovered;      // the round in which the job itself would be covered
+    std::vector<int> tenants;  // as space.tenants()
+  };
+  Protection Protect(const Job& job, std::size_t kind, std::int64_t devices, int queue);
+  bool IsVictim(const Tenant& tenant, int covered, const Job& job, int queue, int own) const;
+  std::vector<Tenant*> CandidatesFor(const Job& job, int queue, const Protection& protection);
+
+  Space& space_;
+  const Snapshot& snapshot_;
+  std::map<int, std::int64_t> evictions_;  // by queue of the victims, in the last hour
+};
+
+}  // namespace bimetal::core::queue
