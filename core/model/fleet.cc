@@ -48,6 +48,13 @@ std::int64_t UsableDevices(const Node& node, Vendor vendor) {
   return std::max<std::int64_t>(0, std::min<std::int64_t>(open, *found->second.offered));
 }
 
+std::string DeviceClassOf(const Pool& pool, const std::string& model) {
+  for (const DeviceClass& one : pool.device_classes) {
+    if (std::find(one.models.begin(), one.models.end(), model) != one.models.end()) return one.name;
+  }
+  return std::string(VendorName(pool.vendor));
+}
+
 std::int64_t WholeDevices(MilliDevice held) {
   return held.v <= 0 ? 0 : (held.v - 1) / kWholeDevice.v + 1;
 }

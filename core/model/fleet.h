@@ -29,6 +29,9 @@ bool Fits(const Resources& need, const Resources& capacity, const Resources& use
 // On a node whose devices are shut (gate Enforce), with effect NoSchedule.
 inline constexpr std::string_view kUnvalidatedTaint = "bimetal.dev/unvalidated";
 
+// The innermost level of every pool's topology; never a key of topologyKeys.
+inline constexpr std::string_view kNodeLevel = "node";
+
 struct Taint {
   std::string key, value, effect;
   auto operator<=>(const Taint&) const = default;
@@ -60,6 +63,8 @@ struct NodeDevices {
   std::vector<Device> devices;  // sorted by id
   std::optional<std::int64_t>
       offered;  // whole devices in the Node's allocatable; nullopt: not offered
+  std::vector<std::string> precisions;  // sorted; every open device has proven them
+  int validation_level = 0;             // of the last pass: 0 | 1 | 2
 };
 
 // A node as the scheduler sees it. Immutable within a snapshot.
@@ -79,6 +84,13 @@ std::int64_t UsableDevices(const Node& node, Vendor vendor);
 // Devices that `held` takes out of use; one that is held in part counts whole. Never negative.
 std::int64_t WholeDevices(MilliDevice held);
 
+// Devices of the same standing for quotas, by model.
+struct DeviceClass {
+  std::string name;
+  std::vector<std::string> models;
+  auto operator<=>(const DeviceClass&) const = default;
+};
+
 struct Pool {
   PoolName name;
   Vendor vendor = Vendor::kNvidia;
@@ -88,16 +100,61 @@ struct Pool {
   bool bimetal_plugin = false;
   std::string price_book;
   std::string profile;
+  std::vector<DeviceClass> device_classes;  // names are unique
+  std::vector<std::string> topology_keys;   // labels of nodes, widest first, each once
 };
 
-enum class QueueOrder { kStrict, kBackfill };
+// The class of a device of `model` in `pool`: the first that names it, else the vendor's name.
+std::string DeviceClassOf(const Pool& pool, const std::string& model);
+
+// How jobs of one queue may pass each other. Strict: never one that waits for the same vendor.
+// Backfill: while what stands before them cannot start, but never for longer than the starvation
+// bound. BestEffort: always.
+enum class QueueOrder { kStrict, kBackfill, kBestEffort };
+// Whom a queue's jobs may evict in their own queue, and in others to have back what is guaranteed.
+enum class WithinQueue { kNever, kLowerPriority };
+enum class Reclaim { kNever, kLowerPriority, kAny };
+// Hold: nothing new starts. HoldAndDrain: and what runs is evicted.
+enum class StopPolicy { kNone, kHold, kHoldAndDrain };
+
+// A queue's quota of one device class. A device counts on the line of its class where the queue has
+// one, else on the line that is named like its vendor, else on none. Whole devices.
+struct QuotaLine {
+  std::string device_class;
+  std::int64_t guaranteed = 0;
+  std::optional<std::int64_t> limit;          // nullopt: none
+  std::optional<std::int64_t> lending_limit;  // of `guaranteed`, to others; nullopt: all of it
+};
+
+struct FairShare {
+  std::int64_t weight = 1;  // 0: only what nobody else wants
+  Millis half_life;         // of past use; 0: the past does not count
+};
+
+struct QueuePreemption {
+  WithinQueue within_queue = WithinQueue::kNever;
+  Reclaim reclaim = Reclaim::kNever;
+  // What protects the queue's own jobs.
+  Millis min_runtime;
+  std::optional<std::int64_t> max_evictions_per_hour;
+};
+
+inline constexpr Millis kDefaultStarvationBound = Minutes(60);
 
 struct Queue {
   QueueName name;
+  QueueName parent;                                       // empty: none
   std::map<std::string, std::string> namespace_selector;  // empty: all
-  std::map<Vendor, std::int64_t> limit;                   // whole devices; no entry: no limit
+  std::vector<QuotaLine> quotas;                          // one for each class at most
+  std::optional<std::int64_t> total_limit;                // of all classes together
   QueueOrder order = QueueOrder::kBackfill;
-  bool hold = false;
+  Millis starvation_bound = kDefaultStarvationBound;
+  std::optional<FairShare> fair_share;
+  QueuePreemption preemption;
+  std::optional<std::int64_t> max_devices_per_job;
+  std::optional<Millis> max_duration_per_job;
+  std::optional<std::int64_t> max_running_jobs;
+  StopPolicy stop = StopPolicy::kNone;
 };
 
 // Which pod of which job a pod is.

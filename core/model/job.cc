@@ -3,6 +3,7 @@
 #include <set>
 #include <string_view>
 
+#include "api/gpujob.pb.h"
 #include "core/base/quantity.h"
 #include "core/model/check.h"
 #include "core/model/job_policy.h"

@@ -7,11 +7,15 @@
 #include <string_view>
 #include <vector>
 
-#include "api/gpujob.pb.h"
 #include "core/base/ids.h"
 #include "core/base/result.h"
 #include "core/base/time.h"
+#include "core/model/affinity.h"
 #include "core/model/fleet.h"
+
+namespace bimetal::api {
+class GPUJob;  // its header is large, and most who include this one do without
+}
 
 namespace bimetal::core {
 
@@ -43,8 +47,10 @@ struct Role {
   Resources requests;  // of one pod, devices apart; pods = 1
   std::vector<Toleration> tolerations;
   std::map<std::string, std::string> node_selector;
+  std::vector<NodeTerm> node_affinity;       // required; empty: every node
   std::optional<std::int64_t> min_replicas;  // 1 .. replicas; nullopt: all of them
   std::optional<RoleTopology> topology;
+  std::vector<NodeName> avoid;  // sorted; its pods must not go there for now
 };
 
 enum class SelectionPolicy { kInOrder, kEarliestStart, kLowestCost, kBestValue };
@@ -104,6 +110,8 @@ struct Job {
   std::optional<Millis> start_deadline, max_duration, estimated_duration, ttl_after_finished;
   std::optional<Budget> budget;
   std::optional<Checkpoint> checkpoint;
+  // Since when it has waited for its next start; what fallback_after counts from.
+  TimePoint waiting_since;
 };
 
 std::string_view FailureClassName(FailureClass failure);
@@ -112,7 +120,7 @@ std::string_view FailureClassName(FailureClass failure);
 // retried and count, Timeout fails, all others are retried and do not count.
 RetryRule RuleFor(const Job& job, FailureClass failure);
 
-inline constexpr std::int64_t kMaxPodsOfJob = 4096;
+inline constexpr std::int64_t kMaxPodsOfJob = 8192;
 
 // Checks everything that the CRD's schema checks and what it cannot (old servers have no CEL):
 // names, counts without overflow, quantities, resources in templates. Error kInvalid names the

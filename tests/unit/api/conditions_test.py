@@ -12,13 +12,19 @@ GIVEN = [
     ("core/admission", rf"Say\(Phase::k\w+, {WORD}"),
     ("core/admission", rf"\.reason = {WORD}"),
     ("core/queue", rf"reason = {WORD}"),
-    ("core/queue", rf"QueueRefusal\{{{WORD}"),
+    ("core/queue", rf'by_eviction \? {WORD} : "\w+"'),
     ("core/queue", rf"return {WORD};"),
     ("operator/controllers", rf"set_reason\({WORD}\)"),
     ("operator/controllers", rf"reason = {WORD}"),
-    ("operator/controllers", rf'reason = view\.state == "\w+" \? {WORD} : "\w+"'),
-    ("operator/controllers", rf"AttemptEnd::k\w+,\s+{WORD}"),
+    ("operator/controllers", rf'reason = view_\.state == "\w+" \? {WORD} : "\w+"'),
+    ("operator/controllers", rf"AttemptEnd::k\w+,\s+[\w:]+,\s+{WORD}"),
+    ("operator/controllers", rf'"(?:True|False|Unknown)", {WORD},'),
+    ("operator/controllers", rf'Finish\(record, "\w+", {WORD}'),
+    ("operator/controllers", rf"Suspend\(record, {WORD}"),
+    ("operator/controllers", rf'memory \? {WORD} : "\w+"'),
+    ("operator/controllers", rf'memory \? "\w+" : {WORD}'),
     ("operator/controllers", rf'\? {WORD}\s+: "\w+",'),
+    ("operator/controllers", rf"(?:return |refusal = |held = |WaitReason|pod,\s+)\{{{WORD},"),
 ]
 
 

@@ -4,7 +4,7 @@ file(REMOVE_RECURSE "${SCRATCH}")
 file(MAKE_DIRECTORY "${SCRATCH}")
 execute_process(
   COMMAND "${PROTOC}" -I "${SOURCE}" "--plugin=protoc-gen-bimetal-crd=${PLUGIN}"
-          "--bimetal-crd_out=${SCRATCH}" api/gpujob.proto api/gpunode.proto api/fleet.proto
+          "--bimetal-crd_out=${SCRATCH}" api/gpujob.proto api/gpuservice.proto api/gpunode.proto api/fleet.proto
   WORKING_DIRECTORY "${SOURCE}" COMMAND_ERROR_IS_FATAL ANY)
 
 set(wrong)

@@ -127,6 +127,10 @@ class JobBuilder {
     job_.roles.back().node_selector[key] = value;
     return *this;
   }
+  JobBuilder& Topology(const std::string& level, TopologyMode mode) {
+    job_.roles.back().topology = RoleTopology{.level = level, .mode = mode};
+    return *this;
+  }
   JobBuilder& Queue(const std::string& queue) {
     job_.queue = QueueName{queue};
     return *this;
@@ -164,6 +168,48 @@ inline Pool PoolOf(Vendor vendor, const std::string& name = "") {
   pool.vendor = vendor;
   pool.resource_name = std::string(DefaultResourceName(vendor));
   return pool;
+}
+
+// A queue's quota of one class.
+inline QuotaLine Quota(const std::string& device_class, std::optional<std::int64_t> limit,
+                       std::int64_t guaranteed = 0,
+                       std::optional<std::int64_t> lending_limit = std::nullopt) {
+  QuotaLine line;
+  line.device_class = device_class;
+  line.guaranteed = guaranteed;
+  line.limit = limit;
+  line.lending_limit = lending_limit;
+  return line;
+}
+
+// A job that runs with `devices` on each of `nodes`, one pod there.
+inline queue::Running RunningJob(const std::string& name, const std::string& queue, Vendor vendor,
+                                 std::int64_t devices, const std::vector<std::string>& nodes) {
+  queue::Running running;
+  running.job = Uid{"uid-" + name};
+  running.name_space = "team";
+  running.name = name;
+  running.queue = QueueName{queue};
+  running.vendor = vendor;
+  running.pool = PoolName{std::string(VendorName(vendor))};
+  running.devices = devices * static_cast<std::int64_t>(nodes.size());
+  for (const std::string& node : nodes) {
+    running.places.push_back(
+        queue::Place{.node = NodeName{node}, .devices = devices, .requests = Resources{.pods = 1}});
+  }
+  return running;
+}
+
+// Puts the running job into the snapshot, with a pod for each of its places.
+inline void AddRunning(queue::Snapshot* snapshot, const queue::Running& running) {
+  int index = 0;
+  for (const queue::Place& place : running.places) {
+    Pod pod = PodOn(running.job.value + "/" + std::to_string(index++), place.node.value,
+                    running.vendor, place.devices);
+    pod.requests = place.requests;
+    snapshot->pods.push_back(pod);
+  }
+  snapshot->running.push_back(running);
 }
 
 inline Queue QueueNamed(const std::string& name, QueueOrder order = QueueOrder::kBackfill) {

@@ -69,6 +69,16 @@ TEST(UsableDevicesTest, NotOfferedIsNeverUsable) {
       0);
 }
 
+TEST(DeviceClassOfTest, TheFirstClassThatNamesTheModelElseTheVendor) {
+  Pool pool;
+  pool.vendor = Vendor::kAmd;
+  EXPECT_EQ(DeviceClassOf(pool, "MI300X"), "amd");
+  pool.device_classes = {{"large", {"MI300X", "MI325X"}}, {"other", {"MI300X", "MI210"}}};
+  EXPECT_EQ(DeviceClassOf(pool, "MI300X"), "large");
+  EXPECT_EQ(DeviceClassOf(pool, "MI210"), "other");
+  EXPECT_EQ(DeviceClassOf(pool, "MI100"), "amd");
+}
+
 TEST(WholeDevicesTest, AStartedDeviceCountsWhole) {
   EXPECT_EQ(WholeDevices(MilliDevice{-5}), 0);
   EXPECT_EQ(WholeDevices(MilliDevice{0}), 0);

@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "api/gpujob.pb.h"
+
 namespace bimetal::core {
 namespace {
 
@@ -251,7 +253,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "spec.roles[0].replicas: 0 is under 1; use at least one pod"},
         BadCase{"TenThousandReplicas",
                 [](auto& j) { j.mutable_spec()->mutable_roles(0)->set_replicas(10'000); },
-                "spec.roles[0].replicas: 10000 is over 4096; use fewer pods"},
+                "spec.roles[0].replicas: 10000 is over 8192; use fewer pods"},
         BadCase{"TooManyPodsTogether",
                 [](auto& j) {
                   for (const char* name : {"a", "b"}) {
@@ -260,7 +262,7 @@ INSTANTIATE_TEST_SUITE_P(
                     role->set_replicas(4096);
                   }
                 },
-                "spec.roles: 8196 is over 4096"},
+                "spec.roles: 8196 is over 8192"},
         BadCase{"TwoRolesOfOneName",
                 [](auto& j) { *j.mutable_spec()->add_roles() = j.spec().roles(0); },
                 "spec.roles[1].name: \"worker\" is there twice"},
