@@ -11,6 +11,8 @@
 #include "workloads/program/flags.h"
 #include "workloads/program/progress.h"
 #include "workloads/program/stop.h"
+#include "workloads/serve/ask.h"
+#include "workloads/serve/serve.h"
 
 namespace bimetal::workloads {
 namespace {
@@ -55,6 +57,29 @@ int Sleep(std::uint64_t seconds) {
   return 0;
 }
 
+int Serve(const WorkloadOptions& flags) {
+  const Environment environment = ProcessEnvironment();
+  ServeOptions options;
+  options.port = static_cast<std::uint16_t>(flags.port);
+  options.delay = std::chrono::milliseconds(flags.delay_ms);
+  options.warm_up = std::chrono::milliseconds(flags.warm_up_ms);
+  options.linger = std::chrono::milliseconds(flags.linger_ms);
+  options.replica = environment("BIMETAL_REPLICA").value_or("");
+  options.vendor = environment("BIMETAL_VENDOR").value_or("");
+  options.variant = environment("BIMETAL_VARIANT").value_or("");
+  return RunServe(options, Say);
+}
+
+int Ask(const WorkloadOptions& flags) {
+  const auto target = TargetOf(flags.target);
+  AskOptions options;
+  options.host = target->host;  // checked with the flags
+  options.port = target->port;
+  if (flags.seconds > 0) options.duration = std::chrono::seconds(flags.seconds);
+  options.clients = flags.clients;
+  return RunAsk(options, Say);
+}
+
 int Main(const std::vector<std::string>& arguments) {
   const auto parsed = ParseWorkloadFlags(arguments);
   if (const auto* error = std::get_if<UsageError>(&parsed)) {
@@ -68,6 +93,10 @@ int Main(const std::vector<std::string>& arguments) {
       return Exchange(options);
     case WorkloadOptions::Action::kSleep:
       return Sleep(options.seconds);
+    case WorkloadOptions::Action::kServe:
+      return Serve(options);
+    case WorkloadOptions::Action::kAsk:
+      return Ask(options);
     case WorkloadOptions::Action::kEnv:
       for (const std::string& entry : RelevantVariables(environ)) Say(entry);
       return 0;

@@ -32,6 +32,12 @@ TEST(WorkloadFlagsTest, EveryBadArgumentIsNamed) {
   EXPECT_THAT(ErrorOf({"exchange", "--frob"}), HasSubstr("unknown flag --frob for exchange"));
   EXPECT_THAT(ErrorOf({"sleep", "--rounds", "3"}), HasSubstr("unknown flag --rounds for sleep"));
   EXPECT_THAT(ErrorOf({"env", "--seconds", "3"}), HasSubstr("unknown flag --seconds for env"));
+  for (const char* target : {"", "host", ":80", "host:", "host:0", "host:99999", "host:80x"}) {
+    EXPECT_THAT(ErrorOf({"ask", "--target", target}), HasSubstr("--target HOST:PORT")) << target;
+  }
+  EXPECT_THAT(ErrorOf({"serve", "--seconds", "3"}), HasSubstr("unknown flag --seconds for serve"));
+  EXPECT_THAT(ErrorOf({"sleep", "--port", "3"}), HasSubstr("unknown flag --port for sleep"));
+  EXPECT_THAT(ErrorOf({"serve", "--port", "65536"}), HasSubstr("--port must be"));
   EXPECT_THAT(ErrorOf({"exchange", "--rounds"}), HasSubstr("--rounds needs a value"));
   EXPECT_THAT(ErrorOf({"exchange", "--rounds", "0"}), HasSubstr("--rounds must be"));
   EXPECT_THAT(ErrorOf({"sleep", "--seconds", "1.5"}), HasSubstr("--seconds must be"));
