@@ -46,6 +46,15 @@ JobOptions JobOptionsOf(const Config& config, Metrics& metrics) {
   return out;
 }
 
+GatedPodOptions GatedPodOptionsOf(const Config& config, Metrics& metrics) {
+  GatedPodOptions out;
+  out.unschedulable_after = config.jobs.unschedulable_after;
+  out.placed = [&metrics](const std::string& queue, Millis wait) {
+    metrics.ObserveQueueWait(queue, wait);
+  };
+  return out;
+}
+
 std::int64_t MicrosSince(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() -
                                                                begin)
@@ -76,8 +85,20 @@ App::App(const Clock& clock, std::shared_ptr<kube::Client> client, const Config&
               schedule_wanted_ = true;
               loop_.RequestStep();
             }),
-      cycle_(clock, store_, nodes_, {&jobs_}),
-      fleet_(clock, store_, nodes_, jobs_, cycle_, writer_),
+      services_(clock, store_, writer_,
+                ServiceOptions{config.jobs.priority_class_name, JobOptionsOf(config, metrics).attempt,
+                               [this] { return cycle_.MakeSnapshot(); }},
+                [this] {
+                  schedule_wanted_ = true;
+                  loop_.RequestStep();
+                }),
+      gated_pods_(clock, store_, nodes_, writer_, GatedPodOptionsOf(config, metrics),
+                  [this] {
+                    schedule_wanted_ = true;
+                    loop_.RequestStep();
+                  }),
+      cycle_(clock, store_, nodes_, {&jobs_, &services_, &gated_pods_}),
+      fleet_(clock, store_, nodes_, jobs_, gated_pods_, cycle_, writer_),
       recount_(clock, loop_, store_, cycle_, writer_) {
   last_tick_ms_ = clock_.Monotonic().v;
   loop_.SetStep([this] { Step(); });
@@ -97,11 +118,12 @@ void App::Stop() {
 }
 
 template <class T>
-void App::Watch(const std::string& plural, std::function<void(const T&, bool gone)> take) {
+void App::Watch(const std::string& plural, std::function<void(const T&, bool gone)> take,
+                kube::InformerOptions options) {
   ++unsynced_;
   auto synced_once = std::make_shared<bool>(false);
   auto informer = std::make_shared<kube::Informer<T>>(
-      client_, kube::InformerOptions{}, [this, plural, take, synced_once](kube::Event<T> event) {
+      client_, std::move(options), [this, plural, take, synced_once](kube::Event<T> event) {
         switch (event.kind) {
           case kube::EventKind::kUpsert:
           case kube::EventKind::kDelete:
@@ -147,6 +169,7 @@ void App::WatchAll() {
     }
     nodes_.Touch(name);
     jobs_.TouchAll();
+    services_.TouchAll();
     schedule_wanted_ = true;
   });
   Watch<api::Pod>("pods", [this](const api::Pod& pod, bool gone) {
@@ -158,6 +181,8 @@ void App::WatchAll() {
       store_.PutPod(record);
     if (!record.validates.empty()) nodes_.Touch(record.holds.node.value);
     jobs_.OnPod(record, gone);
+    services_.OnPod(record, gone);
+    gated_pods_.OnPod(record, gone);
   });
   Watch<api::GPUNode>("gpunodes", [this](const api::GPUNode& node, bool gone) {
     if (gone)
@@ -169,6 +194,7 @@ void App::WatchAll() {
   const auto fleet_changed = [this] {
     nodes_.TouchAll();
     jobs_.TouchAll();
+    services_.TouchAll();
     schedule_wanted_ = true;
   };
   Watch<api::GPUPool>("gpupools", [this, fleet_changed](const api::GPUPool& pool, bool gone) {
@@ -183,6 +209,7 @@ void App::WatchAll() {
     store_.resources = Store::DefaultResources();
     for (const auto& p : PoolsOf(store_)) store_.resources[p.resource_name] = p.vendor;
     for (auto& [key, pod] : store_.pods) CountDevices(pod, store_.resources);
+    gated_pods_.TouchAll();
     fleet_changed();
   });
   Watch<api::GPUQueue>("gpuqueues", [this](const api::GPUQueue& queue, bool gone) {
@@ -193,7 +220,9 @@ void App::WatchAll() {
       store_.queues.erase(queue.metadata().name());
     else
       store_.queues[queue.metadata().name()] = queue;
-    if (!same) schedule_wanted_ = true;
+    if (same) return;
+    gated_pods_.TouchAll();
+    schedule_wanted_ = true;
   });
   Watch<api::ValidationProfile>("validationprofiles",
                                 [this, fleet_changed](const api::ValidationProfile& p, bool gone) {
@@ -209,6 +238,7 @@ void App::WatchAll() {
     else
       store_.price_books[book.metadata().name()] = book;
     jobs_.TouchAll();
+    services_.TouchAll();
   });
   Watch<api::Namespace>("namespaces", [this](const api::Namespace& ns, bool gone) {
     if (gone)
@@ -216,6 +246,7 @@ void App::WatchAll() {
     else
       store_.namespaces[ns.metadata().name()] = {ns.metadata().labels().begin(),
                                                  ns.metadata().labels().end()};
+    gated_pods_.TouchAll();
     schedule_wanted_ = true;
   });
   Watch<api::PriorityClass>("priorityclasses", [this](const api::PriorityClass& c, bool gone) {
@@ -224,6 +255,7 @@ void App::WatchAll() {
     else
       store_.priorities[c.metadata().name()] = c.value();
     jobs_.TouchAll();
+    services_.TouchAll();
     schedule_wanted_ = true;
   });
   Watch<api::GPUJob>("gpujobs", [this](const api::GPUJob& job, bool gone) {
@@ -232,6 +264,19 @@ void App::WatchAll() {
     else
       jobs_.OnJob(job);
   });
+  Watch<api::GPUService>("gpuservices", [this](const api::GPUService& service, bool gone) {
+    if (gone)
+      services_.OnServiceDeleted(service);
+    else
+      services_.OnService(service);
+  });
+  // Those of GPUServices alone.
+  kube::InformerOptions ours;
+  ours.list.label_selector = kServiceUidLabel;
+  Watch<api::Service>(
+      "services",
+      [this](const api::Service& address, bool gone) { services_.OnAddress(address, gone); },
+      std::move(ours));
 }
 
 void App::Synced() {
@@ -240,6 +285,8 @@ void App::Synced() {
   CreateDefaults();
   nodes_.Start();
   jobs_.Start();
+  services_.Start();
+  gated_pods_.Start();
   schedule_wanted_ = true;
   deciding_ = true;
   loop_.RequestStep();
@@ -288,6 +335,8 @@ void App::Step() {
   if (!deciding_) return;
   nodes_.Reconcile();
   jobs_.Reconcile();
+  services_.Reconcile();
+  gated_pods_.Reconcile();
   if (std::exchange(schedule_wanted_, false)) {
     const auto begin = std::chrono::steady_clock::now();
     const std::string_view result = cycle_.Run();
@@ -299,7 +348,9 @@ void App::Step() {
 // One timer for whatever is due first without an event.
 void App::ArmTimer() {
   std::optional<TimePoint> next = nodes_.NextWake();
-  if (const auto wake = jobs_.NextWake(); wake && (!next || *wake < *next)) next = wake;
+  for (const auto& wake : {jobs_.NextWake(), services_.NextWake(), gated_pods_.NextWake()}) {
+    if (wake && (!next || *wake < *next)) next = wake;
+  }
   if (!next) return;
   const Millis delay = std::max(Millis{1}, *next - clock_.Now());
   const Millis when = clock_.Monotonic() + delay;

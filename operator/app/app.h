@@ -12,9 +12,11 @@
 #include "kube/informer/informer.h"
 #include "operator/config/config.h"
 #include "operator/controllers/fleet.h"
+#include "operator/controllers/gated_pods.h"
 #include "operator/controllers/jobs.h"
 #include "operator/controllers/nodes.h"
 #include "operator/controllers/recount.h"
+#include "operator/controllers/services.h"
 #include "operator/loop/loop.h"
 #include "operator/metrics/metrics.h"
 #include "operator/state/store.h"
@@ -49,7 +51,8 @@ class App {
 
  private:
   template <class T>
-  void Watch(const std::string& plural, std::function<void(const T&, bool gone)> take);
+  void Watch(const std::string& plural, std::function<void(const T&, bool gone)> take,
+             kube::InformerOptions options = {});
   void WatchAll();
   void Synced();
   void CreateDefaults();
@@ -66,6 +69,8 @@ class App {
   Writer writer_;
   NodeController nodes_;
   JobController jobs_;
+  ServiceController services_;
+  GatedPodController gated_pods_;
   SchedulingCycle cycle_;
   FleetController fleet_;
   Recount recount_;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,7 +15,8 @@ namespace bimetal::op {
 
 struct AttemptOptions {
   Millis unschedulable_after = Seconds(5);
-  Millis image_pull_grace = Minutes(2);
+  Millis image_pull_grace = Minutes(2);     // of an image that cannot be pulled
+  Millis image_pull_timeout = Minutes(30);  // of one that is being pulled, or of volumes
   Millis node_lost_after = Seconds(60);  // a node that is not ready for this long has lost its pods
 };
 
@@ -24,7 +27,7 @@ struct RoleCount {
 enum class AttemptEnd {
   kNone,          // it goes on
   kCompleted,     // every pod succeeded
-  kFailed,        // its own program failed: counts against retry.limit
+  kFailed,        // its own program failed
   kDisrupted,     // a pod was lost, evicted or deleted: the gang restarts as one
   kNotScheduled,  // the stock scheduler would not place a member
 };
@@ -32,18 +35,25 @@ enum class AttemptEnd {
 // Where a running attempt stands.
 struct AttemptView {
   AttemptEnd end = AttemptEnd::kNone;
-  std::string state;  // Starting | Running, while it goes on
+  // What ended it, for the job's retry rules; nullopt where it goes on, completed, or never got its
+  // place.
+  std::optional<core::FailureClass> failure;
+  std::set<std::string> nodes;  // on which it failed
+  std::string state;            // Starting | Running, while it goes on
   std::string reason, message;
-  std::vector<RoleCount> roles;  // as in the job
-  bool recheck = false;          // the answer may change by time alone
+  std::vector<RoleCount> roles;      // as in the job
+  std::optional<TimePoint> recheck;  // when the answer may change by time alone
 };
 
 struct AttemptFacts {
   const core::Job* job = nullptr;
+  std::vector<std::int64_t> gang;      // pods of each role in this attempt; empty: all of the job
   std::vector<const PodRecord*> pods;  // of this attempt
   std::set<std::string> requested;     // names of pods asked for that the watch has not shown yet
   int finished_and_gone = 0;           // pods that succeeded and were deleted since: not missing
   const std::map<std::string, NodeRecord>* nodes = nullptr;
+  // By pod name: the finding that closed a device under it.
+  std::map<std::string, std::string> faults;
 };
 
 // Judges an attempt from its pods. Pure.

@@ -41,13 +41,21 @@ core::queue::Snapshot SchedulingCycle::MakeSnapshot() const {
   }
   for (auto& pod : AssumedPods()) out.pods.push_back(std::move(pod));
   for (const Claimant* claimant : claimants_) claimant->AddTo(&out);
+  out.holds = holds_;
   return out;
 }
 
 std::string_view SchedulingCycle::Run() {
   const auto snapshot = MakeSnapshot();
-  if (snapshot.pending.empty()) return "idle";
+  const bool draining = std::any_of(snapshot.queues.begin(), snapshot.queues.end(), [](auto& q) {
+    return q.stop == core::StopPolicy::kHoldAndDrain;
+  });
+  if (snapshot.pending.empty() && !(draining && !snapshot.running.empty())) {
+    holds_.clear();
+    return "idle";
+  }
   const auto plan = core::queue::Decide(snapshot);
+  holds_ = plan.holds;
   const auto deliver = [this](auto&& take) {
     return std::any_of(claimants_.begin(), claimants_.end(), take);
   };

@@ -60,6 +60,7 @@ class SchedulingCycle {
   const Store& store_;
   const NodeController& nodes_;
   std::vector<Claimant*> claimants_;
+  std::vector<core::queue::Hold> holds_;  // of the last plan
 };
 
 }  // namespace bimetal::op

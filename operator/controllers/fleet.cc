@@ -62,22 +62,33 @@ JobRow RowOf(const JobSample& sample) {
 }  // namespace
 
 FleetController::FleetController(const Clock& clock, Store& store, NodeController& nodes,
-                                 JobController& jobs, const SchedulingCycle& cycle,
-                                 WriteSink& writes)
-    : clock_(clock), store_(store), nodes_(nodes), jobs_(jobs), cycle_(cycle), writes_(writes) {}
+                                 JobController& jobs, const GatedPodController& gated_pods,
+                                 const SchedulingCycle& cycle, WriteSink& writes)
+    : clock_(clock),
+      store_(store),
+      nodes_(nodes),
+      jobs_(jobs),
+      gated_pods_(gated_pods),
+      cycle_(cycle),
+      writes_(writes) {}
 
 std::map<std::string, FleetController::PoolSum> FleetController::SumPools() const {
   const auto books = BooksOf(store_, cycle_);
   const auto phases = nodes_.Phases();
   std::map<std::string, PoolSum> sums;
   for (const auto& [name, pool] : store_.pools) sums[name];
+  std::vector<core::Node> nodes;
+  nodes.reserve(store_.nodes.size());
+  std::map<std::string, std::vector<const core::Node*>> members;
   for (const auto& [name, record] : store_.nodes) {
-    core::Node node = record.node;
+    core::Node& node = nodes.emplace_back(record.node);
     node.devices = nodes_.DevicesOf(name);
+    node.cordoned = node.cordoned || nodes_.OnHold(name);
     for (const auto& [vendor, devices] : node.devices) {
       const auto it = sums.find(devices.pool.value);
       if (it == sums.end()) continue;
       auto& sum = it->second;
+      members[it->first].push_back(&node);
       const auto phase = phases.find(name);
       ++sum.nodes;
       sum.admitted += phase != phases.end() && phase->second == "Admitted" ? 1 : 0;
@@ -86,6 +97,10 @@ std::map<std::string, FleetController::PoolSum> FleetController::SumPools() cons
       sum.open += core::UsableDevices(node, vendor);
       sum.held += core::WholeDevices(core::placement::HeldOn(books, node.name, vendor));
     }
+  }
+  for (const core::Pool& pool : PoolsOf(store_)) {
+    sums[pool.name.value].space =
+        core::placement::SpaceOf(members[pool.name.value], books, pool.vendor, pool.topology_keys);
   }
   return sums;
 }
@@ -154,6 +169,9 @@ void FleetController::Write(const T& object, const std::string& plural,
   writes_.Submit(std::move(write));
 }
 
+template void FleetController::Write(const api::GPUQueue& object, const std::string& plural,
+                                     std::map<std::string, Sent>& sent);
+
 void FleetController::Reconcile() {
   auto groups = GroupPools();
   for (const auto& [name, sum] : SumPools()) {
@@ -173,32 +191,22 @@ void FleetController::Reconcile() {
                  pool.metadata().generation(), clock_.Now());
     SayBreaker(name, nodes_.BreakerText(name), status.mutable_conditions(),
                pool.metadata().generation());
+    status.clear_largest_free();
+    for (const auto& one : sum.space.largest_free) {
+      auto* row = status.add_largest_free();
+      row->set_level(one.level);
+      row->set_domain(one.domain);
+      row->set_devices(one.devices);
+    }
+    status.clear_fragmentation_ratio();
+    if (const auto milli = sum.space.fragmentation_milli) {
+      status.set_fragmentation_ratio(static_cast<std::int32_t>(*milli));
+    }
     status.clear_groups();
     for (auto& group : groups[name]) *status.add_groups() = std::move(group);
     Write(pool, "gpupools", pools_sent_);
   }
-  for (const auto& [name, counts] : cycle_.Queues()) {
-    api::GPUQueue queue = store_.queues.at(name);
-    auto& status = *queue.mutable_status();
-    status.set_observed_generation(queue.metadata().generation());
-    status.set_pending_jobs(counts.pending);
-    status.set_admitted_jobs(counts.admitted);
-    status.clear_usage();
-    std::int64_t used = 0;
-    for (const auto& [vendor, devices] : counts.used) {
-      auto* row = status.add_usage();
-      row->set_vendor(std::string(core::VendorName(vendor)));
-      row->set_used(devices);
-      used += devices;
-    }
-    status.set_used_devices(used);
-    const bool hold = queue.spec().stop_policy() == "Hold";
-    SetCondition(status.mutable_conditions(), "Active", hold ? "False" : "True",
-                 hold ? "QueueStopped" : "Active",
-                 hold ? "spec.stopPolicy is Hold: nothing new starts" : "",
-                 queue.metadata().generation(), clock_.Now());
-    Write(queue, "gpuqueues", queues_sent_);
-  }
+  ReconcileQueues();
 }
 
 FleetSample FleetController::Sample(bool leader) const {
@@ -263,6 +271,7 @@ FleetSample FleetController::Sample(bool leader) const {
     if (sample.status->attempts_size() > 0) out.job_rows.push_back(RowOf(sample));
   }
   for (const auto& [state, count] : states) out.jobs.push_back({state, count});
+  for (auto& row : gated_pods_.Usage()) out.job_rows.push_back(std::move(row));
   for (const auto& [name, counts] : cycle_.Queues()) {
     QueueRow row;
     row.queue = name;

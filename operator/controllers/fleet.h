@@ -4,7 +4,10 @@
 #include <optional>
 #include <string>
 
+#include "core/placement/space.h"
+#include "core/queue/report.h"
 #include "operator/controllers/cycle.h"
+#include "operator/controllers/gated_pods.h"
 #include "operator/controllers/jobs.h"
 #include "operator/controllers/nodes.h"
 #include "operator/metrics/metrics.h"
@@ -18,7 +21,8 @@ namespace bimetal::op {
 class FleetController {
  public:
   FleetController(const Clock& clock, Store& store, NodeController& nodes, JobController& jobs,
-                  const SchedulingCycle& cycle, WriteSink& writes);
+                  const GatedPodController& gated_pods, const SchedulingCycle& cycle,
+                  WriteSink& writes);
 
   // Writes statuses that changed, each at most once in five seconds.
   void Reconcile();
@@ -28,6 +32,7 @@ class FleetController {
   struct PoolSum {
     int nodes = 0, admitted = 0, quarantined = 0;
     std::int64_t total = 0, open = 0, held = 0;
+    core::placement::Space space;
   };
   struct Sent {
     std::string json;
@@ -41,6 +46,9 @@ class FleetController {
   void SayBreaker(const std::string& pool, const std::string& text,
                   google::protobuf::RepeatedPtrField<api::Condition>* conditions,
                   std::int64_t generation);
+  void ReconcileQueues();
+  void SayQueue(const core::queue::QueueReport& report, const QueueCounts& counts,
+                const std::map<std::string, std::string>& reasons, api::GPUQueue* queue);
   template <class T>
   void Write(const T& object, const std::string& plural, std::map<std::string, Sent>& sent);
 
@@ -48,9 +56,12 @@ class FleetController {
   Store& store_;
   NodeController& nodes_;
   JobController& jobs_;
+  const GatedPodController& gated_pods_;
   const SchedulingCycle& cycle_;
   WriteSink& writes_;
   std::map<std::string, Sent> pools_sent_, queues_sent_;
+  std::map<std::string, std::int64_t> queues_seen_;   // generations
+  TimePoint queues_at_;                               // when their statuses were last made
   std::map<std::string, std::string> breakers_told_;  // pool -> what its last Event said
 };
 

@@ -11,6 +11,7 @@
 #include "core/queue/cycle.h"
 #include "operator/controllers/attempt.h"
 #include "operator/controllers/cycle.h"
+#include "operator/controllers/node_failures.h"
 #include "operator/controllers/nodes.h"
 #include "operator/state/store.h"
 #include "operator/writer/writer.h"
@@ -78,25 +79,52 @@ class JobController final : public Claimant {
     // Members that the status counts as succeeded and that were gone when we started.
     std::optional<int> finished_before_us;
     bool service_made = false;
+    std::string told;            // the step of its life of which an Event was sent, or need not be
+    std::int64_t fallbacks = 0;  // of selection.fallbackAfter, that have passed
+    bool expiring = false;       // its deletion was asked for
   };
 
   void Follow(Record& record);
   void ForgetUnseen(Record& record);
   void Adopt(Record& record);
   static void FoldAttempts(api::GPUJobStatus* status);
-  void FollowAttempt(Record& record);
   static int FinishedAndGone(Record& record, const std::vector<const PodRecord*>& pods);
-  void EndAttempt(Record& record, AttemptEnd end, const std::string& reason,
-                  const std::string& message);
+
+  // jobs_attempt.cc
+  static std::vector<std::int64_t> GangOf(const Record& record);
+  static std::int64_t PodsOfAttempt(const Record& record);
+  AttemptFacts FactsOf(Record& record) const;
+  static void ShowRoles(Record& record, const AttemptView& view);
+  void FollowAttempt(Record& record);
+  void KeepLimits(Record& record);
+  bool SpentBudget(Record& record);
+  void CloseRow(Record& record, const AttemptView& view);
+  void EndAttempt(Record& record, const AttemptView& view);
+
+  // jobs_failures.cc
+  void NoteEnd(const Record& record, const AttemptView& view);
+  void NoteFailure(const NodeFailure& failure);
+  void RecallFailures();
+  void Reclassify(Record& record);
+
+  // jobs_pause.cc
   void FollowPause(Record& record);
+  void Suspend(Record& record, const std::string& reason, const std::string& message);
+  void SayUnplaced(Record& record, const std::string& reason, const std::string& message);
+  void WaitForPlace(Record& record);
   void Finish(Record& record, const std::string& state, const std::string& reason,
               const std::string& message);
+  void Expire(Record& record);
+  void Tell(Record& record);
+
   void Bill(Record& record);
   void DeleteLivePods(const Record& record, bool older_attempts_only);
   std::vector<const PodRecord*> PodsOf(const Record& record, bool current_attempt) const;
   bool HasLivePods(const Record& record) const;
   bool Active(const Record& record) const;
   bool WantsPlace(const Record& record) const;
+  core::queue::Running RunningOf(const Record& record, core::Vendor vendor) const;
+  void AddPast(const Record& record, core::queue::Snapshot* snapshot) const;
   Record* Find(const Uid& job);
   void Place(Record& record, const core::queue::Assignment& assignment);
   void CreatePods(Record& record, const core::queue::Assignment& assignment);
@@ -114,6 +142,7 @@ class JobController final : public Claimant {
   JobOptions options_;
   std::function<void()> changed_;
   bool started_ = false;
+  NodeFailures failures_;
   std::map<std::string, Record> records_;  // by uid
   std::set<std::string> touched_;
   // Deletions that were asked for: uid of the pod, and whether by force.

@@ -1,10 +1,11 @@
 // The part of JobController that has jobs placed: snapshot, cycle, pods.
 #include <algorithm>
-#include <thread>
 
 #include "core/base/log.h"
 #include "kube/codec/codec.h"
 #include "operator/controllers/conditions.h"
+#include "operator/controllers/create_once.h"
+#include "operator/controllers/job_life.h"
 #include "operator/controllers/jobs.h"
 #include "operator/pods/job_pod.h"
 
@@ -14,26 +15,24 @@ namespace {
 constexpr int kShownPositions = 50;  // of a queue: design, status budget
 constexpr int kAttemptsKept = 10;
 
-// A create that is safe to repeat, because its name is deterministic: tried a few times where the
-// server asks for patience; an object of that name counts as ours if it carries our uid.
-template <class T>
-Status CreateOnce(kube::Client& client, const std::string& name_space, const std::string& name,
-                  const std::string& body, const std::string& job_uid) {
-  constexpr int kTries = 5;
-  for (int attempt = 1;; ++attempt) {
-    const auto created = client.CreateRaw(kube::InfoOf<T>(), name_space, body);
-    if (created) return {};
-    if (created.error().code == ErrorCode::kAlreadyExists) {
-      BIMETAL_TRY_ASSIGN(const T existing, client.Get<T>(name_space, name));
-      const auto label = existing.metadata().labels().find(kJobUidLabel);
-      if (label != existing.metadata().labels().end() && label->second == job_uid) return {};
-      return tl::unexpected<Error>(created.error());
-    }
-    if (!IsRetriable(created.error()) || attempt == kTries)
-      return tl::unexpected<Error>(created.error());
-    const std::int64_t pause =
-        std::clamp<std::int64_t>(created.error().retry_after_ms, 100 * attempt, 5000);
-    std::this_thread::sleep_for(std::chrono::milliseconds(pause));
+// ", 6 of 8 pods" where the gang starts smaller than it may be.
+std::string SizeText(const core::Job& job, const core::queue::Assignment& assignment) {
+  const auto pods = static_cast<std::int64_t>(assignment.pods.size());
+  if (pods == core::PodCount(job)) return "";
+  return ", " + std::to_string(pods) + " of " + std::to_string(core::PodCount(job)) + " pods";
+}
+
+// Says of the variants that a restart may not take why not.
+void BarVariants(const core::Job& job, const std::vector<std::size_t>& allowed,
+                 api::GPUJobStatus* status) {
+  for (std::size_t i = 0; i < job.variants.size(); ++i) {
+    if (std::find(allowed.begin(), allowed.end(), i) != allowed.end()) continue;
+    auto* blocker = status->add_blockers();
+    blocker->set_variant(job.variants[i].name);
+    blocker->set_reason("SwitchNotAllowed");
+    blocker->set_unblocked_by(
+        "spec.selection.switchOnRestart is Always, or IfPortable with "
+        "spec.checkpoint.portableAcrossVendors true: the job has run on the other vendor");
   }
 }
 
@@ -73,12 +72,13 @@ void JobController::AddTo(core::queue::Snapshot* snapshot) const {
   if (!started_) return;
   for (const auto& [uid, record] : records_) {
     if (!record.job) continue;
+    AddPast(record, snapshot);
     const auto vendor = core::ParseVendor(record.status.assignment().vendor());
     if (vendor && (Active(record) || HasLivePods(record))) {
-      snapshot->holdings.push_back(
-          {record.job->uid, record.job->queue, *vendor, record.status.assignment().devices()});
+      snapshot->running.push_back(RunningOf(record, *vendor));
     }
-    if (WantsPlace(record)) snapshot->pending.push_back(*record.job);
+    if (WantsPlace(record))
+      snapshot->pending.push_back(core::AsWished(*record.job, record.status, clock_.Now()));
   }
 }
 
@@ -103,7 +103,8 @@ bool JobController::Evict(const core::queue::Eviction& eviction) {
   Record* record = Find(eviction.job);
   if (record == nullptr) return false;
   if (Active(*record)) {
-    EndAttempt(*record, AttemptEnd::kDisrupted, "Preempted", eviction.message);
+    EndAttempt(*record, Ended(AttemptEnd::kDisrupted, core::FailureClass::kPreempted, "Preempted",
+                              eviction.message));
     WriteStatus(*record);
     touched_.insert(eviction.job.value);
   }
@@ -117,18 +118,28 @@ std::string JobController::ResourceName(const std::string& pool, core::Vendor ve
   return std::string(core::DefaultResourceName(vendor));
 }
 
-void JobController::Place(Record& record, const core::queue::Assignment& assignment) {
+void JobController::Place(Record& record, const core::queue::Assignment& offered) {
   const TimePoint now = clock_.Now();
+  // The cycle has seen the allowed variants alone.
+  core::queue::Assignment assignment = offered;
+  assignment.variant = core::AllowedVariants(*record.job, record.status).at(offered.variant);
   const auto& variant = record.job->variants[assignment.variant];
   auto& status = record.status;
   status.set_attempt(status.attempt() + 1);
   status.set_state("Starting");
   status.set_reason("PodsStarting");
-  status.set_message("placed on pool " + assignment.pool.value + " as variant " + variant.name);
+  status.set_message("placed on pool " + assignment.pool.value + " as variant " + variant.name +
+                     SizeText(*record.job, assignment));
   status.clear_blockers();
   status.clear_queue_position();
+  status.clear_estimated_start();
   status.clear_roles();
-  status.set_ready("0/" + std::to_string(core::PodCount(*record.job)));
+  for (const auto& role : record.job->roles) status.add_roles()->set_name(role.name);
+  for (const auto& pod : assignment.pods) {
+    auto* role = status.mutable_roles(static_cast<int>(pod.role));
+    role->set_desired(role->desired() + 1);
+  }
+  status.set_ready("0/" + std::to_string(assignment.pods.size()));
   auto* place = status.mutable_assignment();
   place->Clear();
   place->set_variant(variant.name);
@@ -147,8 +158,17 @@ void JobController::Place(Record& record, const core::queue::Assignment& assignm
     place->add_nodes(node);
     row->add_nodes(node);
   }
-  SetCondition(status.mutable_conditions(), "Placed", "True", "Placed", status.message(),
+  for (const auto* type : {"QuotaReserved", "Placed"}) {
+    SetCondition(status.mutable_conditions(), type, "True", "Placed", status.message(),
+                 status.observed_generation(), now);
+  }
+  SetCondition(status.mutable_conditions(), "PodsReady", "False", "PodsStarting",
+               "0 of " + std::to_string(assignment.pods.size()) + " pods run",
                status.observed_generation(), now);
+  if (IsTrue(status, "Preempted")) {
+    SetCondition(status.mutable_conditions(), "Preempted", "False", "Placed", status.message(),
+                 status.observed_generation(), now);
+  }
   record.timeline = {};
   record.create_error.clear();
   record.finished.clear();
@@ -176,7 +196,7 @@ void JobController::CreateService(Record& record) {
       "create", "services", ns, GangServiceName(record.object), BuildGangService(record.object),
       {},       {}};
   write.run = [ns, uid, name = write.name, body = write.body](kube::Client& client) {
-    return CreateOnce<api::Service>(client, ns, name, body, uid);
+    return CreateOnce<api::Service>(client, ns, name, body, kJobUidLabel, uid);
   };
   write.done = [this, uid](const Status& status) {
     const auto it = records_.find(uid);
@@ -194,7 +214,8 @@ void JobController::CreatePods(Record& record, const core::queue::Assignment& as
   const GangContext gang{
       record.object,           job,
       assignment.variant,      ResourceName(assignment.pool.value, variant.vendor),
-      options_.priority_class, record.status.attempt()};
+      options_.priority_class, record.status.attempt(),
+      GangOf(record)};
   // All are built before the first is sent: a template that cannot be built must not leave half a
   // gang.
   std::vector<std::pair<std::string, std::string>> bodies;
@@ -222,7 +243,7 @@ void JobController::CreatePods(Record& record, const core::queue::Assignment& as
                 {},       {}};
     write.run = [ns = job.name_space, name = assumed.name, body = write.body,
                  uid = job.uid.value](kube::Client& client) {
-      return CreateOnce<api::Pod>(client, ns, name, body, uid);
+      return CreateOnce<api::Pod>(client, ns, name, body, kJobUidLabel, uid);
     };
     write.done = [this, uid = job.uid.value, name = assumed.name,
                   attempt = gang.attempt](const Status& status) {
@@ -245,6 +266,20 @@ void JobController::CreatePods(Record& record, const core::queue::Assignment& as
   }
 }
 
+namespace {
+
+void SetEstimate(const core::queue::Refusal& refusal, TimePoint now, api::GPUJobStatus* status) {
+  status->clear_estimated_start();
+  if (!refusal.estimate) return;
+  auto* estimate = status->mutable_estimated_start();
+  estimate->set_earliest(FormatTime(refusal.estimate->earliest));
+  if (refusal.estimate->latest) estimate->set_latest(FormatTime(*refusal.estimate->latest));
+  estimate->set_as_of(FormatTime(now));
+  estimate->set_message("what is held for it comes free when the jobs that it awaits have ended");
+}
+
+}  // namespace
+
 void JobController::KeepWaiting(Record& record, const core::queue::Refusal& refusal) {
   const TimePoint now = clock_.Now();
   auto& status = record.status;
@@ -260,6 +295,7 @@ void JobController::KeepWaiting(Record& record, const core::queue::Refusal& refu
     b->set_free(static_cast<int>(std::min<std::int64_t>(blocker.free, 1'000'000'000)));
     b->set_unblocked_by(Cut(blocker.unblocked_by, 1024));
   }
+  BarVariants(*record.job, core::AllowedVariants(*record.job, status), &status);
   if (refusal.ahead < kShownPositions) {
     auto* position = status.mutable_queue_position();
     position->set_ahead(refusal.ahead);
@@ -268,8 +304,8 @@ void JobController::KeepWaiting(Record& record, const core::queue::Refusal& refu
   } else {
     status.clear_queue_position();
   }
-  SetCondition(status.mutable_conditions(), "Placed", "False", refusal.reason, refusal.message,
-               status.observed_generation(), now);
+  SetEstimate(refusal, now, &status);
+  SayUnplaced(record, refusal.reason, refusal.message);
   WriteStatus(record);
 }
 

@@ -30,6 +30,7 @@ void ClearBill(api::GPUJobStatus* status) {
 
 api::GPUJobStatus Essence(api::GPUJobStatus status) {
   status.clear_queue_position();
+  status.clear_estimated_start();
   status.clear_ready();
   status.clear_roles();
   status.clear_message();
@@ -48,6 +49,7 @@ api::GPUJobStatus Essence(api::GPUJobStatus status) {
 // Usage alone is never a reason to write while a job runs: the metrics are live.
 api::GPUJobStatus WithoutUsage(api::GPUJobStatus status) {
   status.clear_queue_position();
+  status.clear_estimated_start();
   ClearBill(&status);
   return status;
 }
@@ -55,6 +57,9 @@ api::GPUJobStatus WithoutUsage(api::GPUJobStatus status) {
 }  // namespace
 
 void JobController::WriteStatus(Record& record) {
+  Tell(record);
+  // The cycle that follows in the same step has more to say.
+  if (record.status.reason() == "PendingEvaluation") return;
   if (record.write_in_flight || MessageDifferencer::Equals(record.status, record.written)) return;
   const TimePoint now = clock_.Now();
   if (record.last_write &&

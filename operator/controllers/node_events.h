@@ -6,11 +6,10 @@
 #include "api/gpunode.pb.h"
 #include "api/kubernetes.pb.h"
 #include "core/base/time.h"
+#include "operator/controllers/events.h"
 #include "operator/state/store.h"
-#include "operator/writer/writer.h"
 
-// Kubernetes Events, as `kubectl describe` shows them. Names are deterministic for what happened,
-// so that a repeated create meets its twin: one Event, whoever restarts. Pure.
+// Kubernetes Events about nodes and devices, as `kubectl describe` shows them. Pure.
 namespace bimetal::op {
 
 // A node has come into another phase.
@@ -28,7 +27,8 @@ api::Event DeviceFaultEvent(const PodRecord& pod, const std::string& device,
 // A breaker of a pool has opened.
 api::Event BreakerEvent(const std::string& pool, const std::string& text, TimePoint now);
 
-// The write that creates `event`; that it exists already is no error.
-Write CreateEvent(const api::Event& event);
+// Something about an object of a namespace that is not ours: a pod, a Job, a ReplicaSet.
+api::Event ObjectEvent(const api::ObjectReference& object, const std::string& reason,
+                       const std::string& message, bool warning, TimePoint now);
 
 }  // namespace bimetal::op

@@ -78,6 +78,10 @@ core::admission::Facts NodeController::FactsOf(const std::string& name, VendorSt
   facts.hold = object != nullptr && object->spec().hold();
   facts.revalidate = RevalidateWord(object);
   facts.report = state.report;
+  if (facts.report && state.suspicion) {
+    facts.report->faults.push_back(*state.suspicion);
+    state.suspicion.reset();
+  }
   facts.run = state.run;
   facts.pod = FindRunPod(name, vendor, state);
   if (state.pending && state.pending->uid.empty()) {
@@ -252,6 +256,12 @@ std::map<Vendor, core::NodeDevices> NodeController::DevicesOf(const std::string&
       devices.pool = pool->name;
       const auto offered = record->second.offered.find(pool->resource_name);
       if (offered != record->second.offered.end()) devices.offered = offered->second;
+    }
+    if (vendor_state.decision) {
+      const auto& decision = *vendor_state.decision;
+      devices.precisions = {decision.capabilities.begin(), decision.capabilities.end()};
+      const std::string& level = decision.memory.level;  // "L2", or empty before the first pass
+      if (LevelIn(level) == level && !level.empty()) devices.validation_level = level[1] - '0';
     }
     for (const auto& device : it->second.inventory.devices()) {
       if (device.vendor() != core::VendorName(vendor)) continue;

@@ -55,6 +55,12 @@ class NodeController {
   // The devices of a node as jobs may use them.
   std::map<core::Vendor, core::NodeDevices> DevicesOf(const std::string& node) const;
   bool OnHold(const std::string& node) const;
+  // Jobs of several owners failed on the node: the vendor's devices there take no new work until
+  // they pass again. `event` tells one such time from another; the same again is no news.
+  void Suspect(const std::string& node, core::Vendor vendor, const std::string& event,
+               const std::string& evidence);
+  // The finding that closed a device while this pod held it: "device X: ..."; empty: none known.
+  std::string FaultUnder(const Uid& pod) const;
   // The model of the vendor's devices on a node, for prices; empty where unknown.
   std::string ModelOf(const std::string& node, core::Vendor vendor) const;
   // Phase of each GPU node, for metrics.
@@ -83,7 +89,8 @@ class NodeController {
     std::vector<core::validation::NodeRate> node_rates;
     std::optional<PendingRun> pending;  // created, not seen by the watch yet
     bool no_pool = false;
-    std::string pool;  // in whose breakers it counts
+    std::string pool;                                 // in whose breakers it counts
+    std::optional<core::admission::Fault> suspicion;  // of jobs that failed, not decided on yet
   };
   struct NodeState {
     bool restored = false;
@@ -154,6 +161,7 @@ class NodeController {
   void TellHolders(const std::string& name, NodeState& state);
   void TellHolder(const std::string& name, NodeState& state, const VendorState& vendor_state,
                   const api::Device& device);
+  void NoteFault(const Uid& pod, const std::string& fault);
 
   const Clock& clock_;
   Store& store_;
@@ -166,6 +174,7 @@ class NodeController {
   std::set<std::string> deleting_;  // uids of validation pods whose deletion was asked for
   std::vector<core::Pool> pools_;   // of the decision under way
   NodeBreakers breakers_;
+  std::deque<std::pair<Uid, std::string>> faulted_;  // pods over closed devices, newest last
   const core::validation::FloorTable floors_ = core::validation::FloorTable::BuiltIn();
   core::validation::FleetMedians medians_;
   std::optional<TimePoint> medians_at_;

@@ -1,10 +1,15 @@
 // Pods that hold a device when a finding closes it: told, and evicted where the profile says so.
+#include <algorithm>
+
 #include "core/base/log.h"
 #include "operator/controllers/node_events.h"
 #include "operator/controllers/nodes.h"
 
 namespace bimetal::op {
 namespace {
+
+constexpr char kSuspect[] = "NodeSuspect";
+constexpr std::size_t kMostFaulted = 1024;
 
 // The pod that an agent names as holder of a device of `node`; nullptr where there is none that
 // lives. An agent has no say about the pods of other nodes.
@@ -40,6 +45,9 @@ void NodeController::TellHolder(const std::string& name, NodeState& state,
   const PodRecord* pod = FindHolder(store_, name, device.holder());
   if (pod == nullptr) return;
   const auto& record = vendor_state.memory.records.at(DeviceId{device.id()});
+  // The failures of other jobs are no fault of this one's device.
+  if (record.cordoned.starts_with(kSuspect)) return;
+  NoteFault(pod->holds.uid, "device " + device.id() + ": " + record.cordoned);
   const core::Pool* pool = PoolOf(name, *core::ParseVendor(device.vendor()));
   const api::ValidationProfileSpec* profile = ProfileOf(pool);
   // Under Observe the device stays open: a gang that starts again could come back to it for ever.
@@ -66,6 +74,33 @@ void NodeController::TellHolder(const std::string& name, NodeState& state,
        {"device", device.id()},
        {"finding", record.cordoned}});
   DeletePod({pod->holds.name_space, pod->holds.name}, pod->holds.uid.value);
+}
+
+void NodeController::NoteFault(const Uid& pod, const std::string& fault) {
+  if (!FaultUnder(pod).empty()) return;
+  faulted_.emplace_back(pod, fault);
+  if (faulted_.size() > kMostFaulted) faulted_.pop_front();
+}
+
+std::string NodeController::FaultUnder(const Uid& pod) const {
+  const auto it = std::find_if(faulted_.begin(), faulted_.end(),
+                               [&](const auto& entry) { return entry.first == pod; });
+  return it == faulted_.end() ? "" : it->second;
+}
+
+void NodeController::Suspect(const std::string& node, core::Vendor vendor, const std::string& event,
+                             const std::string& evidence) {
+  if (!store_.nodes.contains(node)) return;
+  NodeState& state = states_[node];
+  Restore(node, state);
+  state.vendors[vendor].suspicion =
+      core::admission::Fault{.code = kSuspect,
+                             .device = {},
+                             .effect = core::admission::Effect::kCordon,
+                             .event = event,
+                             .evidence = evidence};
+  Log(LogLevel::kWarning, "node is suspect", {{"node", node}, {"evidence", evidence}});
+  Touch(node);
 }
 
 }  // namespace bimetal::op

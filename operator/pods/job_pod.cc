@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "operator/pods/json.h"
+#include "operator/pods/pod_parts.h"
 #include "operator/state/store.h"
 
 namespace bimetal::op {
@@ -10,32 +11,26 @@ namespace {
 
 constexpr char kProgressDir[] = "/var/run/bimetal-progress";
 constexpr char kProgressVolume[] = "bimetal-progress";
+constexpr char kCheckpointVolume[] = "bimetal-checkpoint";
+constexpr int kDefaultGraceSeconds = 30;  // Kubernetes' own
+
+// Pods of a role in this attempt.
+std::int64_t PodsOf(const GangContext& gang, std::size_t role) {
+  return role < gang.gang.size() ? gang.gang[role] : gang.job.roles[role].replicas;
+}
 
 std::string HostName(const GangContext& gang, std::size_t role, int index) {
   return gang.job.roles[role].name + "-" + std::to_string(index) + "-a" +
          std::to_string(gang.attempt);
 }
 
-// Sets `name` to `value`, over an entry of the same name.
-void SetEnv(Json& env, const std::string& name, const Json& entry) {
-  for (auto& existing : env) {
-    if (existing.value("name", "") == name) {
-      existing = entry;
-      return;
-    }
-  }
-  env.push_back(entry);
-}
-
-void SetEnv(Json& env, const std::string& name, const std::string& value) {
-  SetEnv(env, name, Json{{"name", name}, {"value", value}});
-}
-
 // What a distributed program expects to find (torchrun's names) and what is ours.
 void AddGangEnv(Json& env, const GangContext& gang, std::size_t role, int index) {
-  std::int64_t rank = index;
-  for (std::size_t r = 0; r < role; ++r) rank += gang.job.roles[r].replicas;
-  const std::int64_t world = core::PodCount(gang.job);
+  std::int64_t rank = index, world = 0;
+  for (std::size_t r = 0; r < gang.job.roles.size(); ++r) {
+    if (r < role) rank += PodsOf(gang, r);
+    world += PodsOf(gang, r);
+  }
   const auto& variant = gang.job.variants[gang.variant];
   const std::string master = world == 1
                                  ? "127.0.0.1"
@@ -54,38 +49,46 @@ void AddGangEnv(Json& env, const GangContext& gang, std::size_t role, int index)
   SetEnv(env, "BIMETAL_VENDOR", std::string(core::VendorName(variant.vendor)));
   SetEnv(env, "BIMETAL_DEVICES_PER_POD", std::to_string(variant.devices_per_pod));
   SetEnv(env, "BIMETAL_PROGRESS_FILE", std::string(kProgressDir) + "/progress.jsonl");
+  if (gang.job.checkpoint) SetEnv(env, "BIMETAL_CHECKPOINT_PATH", gang.job.checkpoint->path);
 }
 
-// Collective settings that are safe everywhere: a lost peer ends the program instead of hanging it.
-// The user's own values win.
-void AddCollectiveEnv(Json& env, core::Vendor vendor) {
-  const auto add = [&](const char* name, const char* value) {
-    const bool set = std::any_of(
-        env.begin(), env.end(), [&](const Json& entry) { return entry.value("name", "") == name; });
-    if (!set) SetEnv(env, name, std::string(value));
-  };
-  add("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
-  // RCCL reads NCCL's names; ROCm documents this one for multi-device work on MI300.
-  if (vendor == core::Vendor::kAmd) add("HSA_NO_SCRATCH_RECLAIM", "1");
+// Few kubelets can send a signal of one's own choice, so a hook does it and waits for the program
+// to end; SIGTERM comes after it. Where they can (lifecycle.stopSignal), they send the same once
+// more.
+void AddStopSignal(Json& spec, const std::string& signal) {
+  if (!spec.contains("os")) spec["os"] = {{"name", "linux"}};  // stopSignal asks for it
+  Json& lifecycle = spec["containers"][0]["lifecycle"];
+  const bool own_pids =
+      !spec.value("shareProcessNamespace", false) && !spec.value("hostPID", false);
+  if (own_pids && !lifecycle.contains("preStop")) {
+    const std::string name = signal.substr(3);  // without SIG
+    lifecycle["preStop"]["exec"]["command"] = {
+        "/bin/sh", "-c", "kill -s " + name + " 1; while kill -0 1 2>/dev/null; do sleep 1; done"};
+  }
+  if (lifecycle.contains("stopSignal")) return;
+  lifecycle["stopSignal"] = signal;
 }
 
-void ApplyVariant(Json& container, const api::Variant& variant, const std::string& resource_name) {
-  container["image"] = variant.image();
-  if (variant.command_size() > 0) {
-    container["command"] =
-        std::vector<std::string>(variant.command().begin(), variant.command().end());
+// A key that is new to `spec` moves all that is in it, so that nothing of it is held by reference.
+void AddCheckpoint(Json& spec, const core::Checkpoint& checkpoint) {
+  const std::int64_t grace =
+      spec.value("terminationGracePeriodSeconds", std::int64_t{kDefaultGraceSeconds});
+  spec["terminationGracePeriodSeconds"] = std::max<std::int64_t>(grace, checkpoint.grace_seconds);
+  if (checkpoint.signal != "SIGTERM") AddStopSignal(spec, checkpoint.signal);
+  if (checkpoint.claim_name.empty()) return;
+  spec["containers"][0]["volumeMounts"].push_back(
+      {{"name", kCheckpointVolume}, {"mountPath", checkpoint.path}});
+  spec["volumes"].push_back({{"name", kCheckpointVolume},
+                             {"persistentVolumeClaim", {{"claimName", checkpoint.claim_name}}}});
+}
+
+// "1,7": how many pods each role has, for whoever reads the pods without the status.
+std::string GangText(const GangContext& gang) {
+  std::string out;
+  for (std::size_t r = 0; r < gang.job.roles.size(); ++r) {
+    out += (r == 0 ? "" : ",") + std::to_string(PodsOf(gang, r));
   }
-  if (variant.args_size() > 0) {
-    container["args"] = std::vector<std::string>(variant.args().begin(), variant.args().end());
-  }
-  Json& env = container["env"];
-  if (!env.is_array()) env = Json::array();
-  for (const auto& entry : variant.env()) {
-    const Json raw = entry.raw().empty() ? Json{{"name", entry.name()}, {"value", entry.value()}}
-                                         : Json::parse(entry.raw());
-    SetEnv(env, entry.name(), raw);
-  }
-  container["resources"]["limits"][resource_name] = std::to_string(variant.devices_per_pod());
+  return out;
 }
 
 void SetLabels(Json& labels, const GangContext& gang, std::size_t role, int index) {
@@ -98,35 +101,21 @@ void SetLabels(Json& labels, const GangContext& gang, std::size_t role, int inde
   labels["app.kubernetes.io/managed-by"] = "bimetal";
 }
 
-Json OwnedMetadata(const api::GPUJob& object, const std::string& name) {
-  Json meta;
-  meta["name"] = name;
-  meta["namespace"] = object.metadata().namespace_();
-  meta["ownerReferences"] = Json::array({{{"apiVersion", "bimetal.dev/v1alpha1"},
-                                          {"kind", "GPUJob"},
-                                          {"name", object.metadata().name()},
-                                          {"uid", object.metadata().uid()},
-                                          {"controller", true}}});
-  return meta;
-}
-
 Json Build(const GangContext& gang, const core::placement::PodPlacement& placement) {
   const auto& role = gang.object.spec().roles(static_cast<int>(placement.role));
   Json pod = {{"apiVersion", "v1"}, {"kind", "Pod"}};
-  pod["metadata"] = OwnedMetadata(gang.object, JobPodName(gang, placement.role, placement.index));
+  pod["metadata"] = OwnedMetadata("GPUJob", gang.object.metadata(),
+                                  JobPodName(gang, placement.role, placement.index));
   for (const auto& [key, value] : role.template_().metadata().annotations()) {
     pod["metadata"]["annotations"][key] = value;
   }
   for (const auto& [key, value] : role.template_().metadata().labels())
     pod["metadata"]["labels"][key] = value;
   pod["metadata"]["annotations"][kPinnedNodeAnnotation] = placement.node.value;
+  pod["metadata"]["annotations"][kGangAnnotation] = GangText(gang);
   SetLabels(pod["metadata"]["labels"], gang, placement.role, placement.index);
 
-  const auto& raw = role.template_().spec().raw();
-  Json spec = raw.empty() ? Json::object() : Json::parse(raw);
-  if (!spec["containers"].is_array() || spec["containers"].empty()) {
-    spec["containers"] = Json::array({{{"name", "main"}}});
-  }
+  Json spec = SpecOfTemplate(role.template_().spec().raw());
   Json& main = spec["containers"][0];
   const auto& variant = gang.object.spec().variants(static_cast<int>(gang.variant));
   ApplyVariant(main, variant, gang.resource_name);
@@ -134,15 +123,14 @@ Json Build(const GangContext& gang, const core::placement::PodPlacement& placeme
   AddGangEnv(main["env"], gang, placement.role, placement.index);
   main["volumeMounts"].push_back({{"name", kProgressVolume}, {"mountPath", kProgressDir}});
   spec["volumes"].push_back({{"name", kProgressVolume}, {"emptyDir", Json::object()}});
+  if (gang.job.checkpoint) AddCheckpoint(spec, *gang.job.checkpoint);
 
   PinToNode(spec, placement.node.value);
   spec["restartPolicy"] = "Never";
   spec["enableServiceLinks"] = false;
   spec["hostname"] = HostName(gang, placement.role, placement.index);
   spec["subdomain"] = GangServiceName(gang.object);
-  spec["priorityClassName"] = gang.priority_class;
-  spec.erase("priority");
-  spec.erase("preemptionPolicy");
+  SetPodPriority(spec, gang.priority_class);
   spec.erase("nodeName");
   pod["spec"] = std::move(spec);
   return pod;
@@ -171,7 +159,7 @@ Result<std::string> BuildJobPod(const GangContext& gang,
 
 std::string BuildGangService(const api::GPUJob& object) {
   Json service = {{"apiVersion", "v1"}, {"kind", "Service"}};
-  service["metadata"] = OwnedMetadata(object, GangServiceName(object));
+  service["metadata"] = OwnedMetadata("GPUJob", object.metadata(), GangServiceName(object));
   service["metadata"]["labels"] = {{kJobUidLabel, object.metadata().uid()},
                                    {"app.kubernetes.io/managed-by", "bimetal"}};
   // Members must find each other before they are ready.

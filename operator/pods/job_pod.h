@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "api/gpujob.pb.h"
 #include "core/base/result.h"
@@ -19,6 +21,7 @@ struct GangContext {
   std::string resource_name;   // of the pool
   std::string priority_class;  // of the pods, not of the job
   int attempt = 1;
+  std::vector<std::int64_t> gang = {};  // pods of each role in this attempt; empty: all of the job
 };
 
 // "train-1-worker-0": unique in the namespace for a job, an attempt, a role and an index.
@@ -27,10 +30,10 @@ std::string JobPodName(const GangContext& gang, std::size_t role, int index);
 std::string GangServiceName(const api::GPUJob& object);
 
 // The JSON of one pod of a gang: the role's template as the user wrote it, with image, command and
-// environment of the variant in its first container, the devices, the gang's environment, and
-// pinned to `placement.node` by required node affinity (as a DaemonSet pins its own, never by
-// nodeName). Each attempt is built afresh from the spec. Error kData where the template is not what
-// the API server would have accepted.
+// environment of the variant in its first container, the devices, the gang's environment, where it
+// keeps checkpoints and how it is stopped, and pinned to `placement.node` by required node affinity
+// (as a DaemonSet pins its own, never by nodeName). Each attempt is built afresh from the spec.
+// Error kData where the template is not what the API server would have accepted.
 Result<std::string> BuildJobPod(const GangContext& gang,
                                 const core::placement::PodPlacement& placement);
 

@@ -6,6 +6,7 @@
 
 #include "core/base/quantity.h"
 #include "core/model/demand.h"
+#include "core/model/job.h"
 
 namespace bimetal::op {
 namespace {
@@ -51,8 +52,35 @@ int NumberOf(const std::string& text) {
   return text.empty() ? -1 : value;
 }
 
+// A container is waited for that has not begun, and no init container is at work.
+bool IsCreating(const api::PodStatus& status) {
+  for (const auto& container : status.init_container_statuses()) {
+    if (container.state().waiting().reason() == "ContainerCreating") return true;
+    if (!container.state().has_terminated() && !container.ready()) return false;
+  }
+  return std::any_of(status.container_statuses().begin(), status.container_statuses().end(),
+                     [](const auto& container) {
+                       const auto& reason = container.state().waiting().reason();
+                       return reason == "ContainerCreating" || reason == "PodInitializing";
+                     });
+}
+
+std::vector<std::int64_t> ReadGang(const std::string& text) {
+  std::vector<std::int64_t> out;
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const int number = NumberOf(text.substr(begin, end - begin));
+    if (number < 1 || number > core::kMaxPodsOfJob) return {};
+    out.push_back(number);
+    begin = end + 1;
+  }
+  return out;
+}
+
 void ReadContainers(const api::PodStatus& status, PodRecord& out) {
   bool all_running = status.container_statuses_size() > 0;
+  out.creating = IsCreating(status);
   for (const auto* list : {&status.init_container_statuses(), &status.container_statuses()}) {
     for (const auto& container : *list) {
       const auto& state = container.state();
@@ -115,7 +143,11 @@ void Store::RemovePod(const ObjectKey& key) {
   const auto it = pods.find(key);
   if (it == pods.end()) return;
   const PodRecord& pod = it->second;
-  if (pod.holds.of_job) Unindex(pods_by_job, pod.holds.of_job->job.value, key);
+  if (!pod.service.empty()) {
+    Unindex(pods_by_service, pod.service, key);
+  } else if (pod.holds.of_job) {
+    Unindex(pods_by_job, pod.holds.of_job->job.value, key);
+  }
   if (!pod.validates.empty()) Unindex(runs_by_node, pod.holds.node.value, key);
   pods.erase(it);
 }
@@ -123,9 +155,17 @@ void Store::RemovePod(const ObjectKey& key) {
 void Store::PutPod(PodRecord pod) {
   const ObjectKey key{pod.holds.name_space, pod.holds.name};
   RemovePod(key);
-  if (pod.holds.of_job) pods_by_job[pod.holds.of_job->job.value].insert(key);
+  if (!pod.service.empty()) {
+    pods_by_service[pod.service].insert(key);
+  } else if (pod.holds.of_job) {
+    pods_by_job[pod.holds.of_job->job.value].insert(key);
+  }
   if (!pod.validates.empty()) runs_by_node[pod.holds.node.value].insert(key);
   pods.emplace(key, std::move(pod));
+}
+
+Uid ReplicaUid(const std::string& service_uid, int index) {
+  return Uid{service_uid + "/" + std::to_string(index)};
 }
 
 void CountDevices(PodRecord& pod, const std::map<std::string, core::Vendor>& resources) {
@@ -146,11 +186,14 @@ PodRecord MakePodRecord(const api::Pod& pod, const std::map<std::string, core::V
   out.holds.name = meta.name();
   out.bound = !pod.spec().node_name().empty();
   out.holds.node = NodeName{pod.spec().node_name()};
+  out.queued = ReadQueuedPod(pod);
   if (!out.bound) {
     // Pinned by us but not bound yet: it already holds its place.
+    const bool admitted = out.queued && !out.queued->gated && !out.queued->admitted_to.empty();
     const auto pinned = meta.annotations().find(kPinnedNodeAnnotation);
     if (pinned != meta.annotations().end() &&
-        (!LabelOf(meta, kJobUidLabel).empty() || !LabelOf(meta, kValidatesLabel).empty())) {
+        (admitted || !LabelOf(meta, kJobUidLabel).empty() ||
+         !LabelOf(meta, kServiceUidLabel).empty() || !LabelOf(meta, kValidatesLabel).empty())) {
       out.holds.node = NodeName{pinned->second};
     }
   }
@@ -163,7 +206,17 @@ PodRecord MakePodRecord(const api::Pod& pod, const std::map<std::string, core::V
   if (const auto uid = LabelOf(meta, kJobUidLabel); !uid.empty() && attempt >= 0 && index >= 0) {
     out.holds.of_job = core::PodOfJob{Uid{uid}, attempt, LabelOf(meta, kRoleLabel), index};
   }
+  if (const auto uid = LabelOf(meta, kServiceUidLabel);
+      !uid.empty() && index >= 0 && !out.holds.of_job) {
+    out.service = uid;
+    out.revision = LabelOf(meta, kRevisionLabel);
+    out.holds.of_job = core::PodOfJob{ReplicaUid(uid, index), 0, "replica", index};
+  }
   out.job = LabelOf(meta, kJobNameLabel);
+  if (const auto gang = meta.annotations().find(kGangAnnotation);
+      out.holds.of_job && gang != meta.annotations().end()) {
+    out.gang = ReadGang(gang->second);
+  }
   out.variant = LabelOf(meta, kVariantLabel);
   out.validates = LabelOf(meta, kValidatesLabel);
   out.run = LabelOf(meta, kRunLabel);
@@ -257,24 +310,81 @@ std::vector<core::Pool> PoolsOf(const Store& store) {
     p.bimetal_plugin = pool.spec().device_plugin() == "Bimetal";
     p.price_book = pool.spec().price_book_name();
     p.profile = pool.spec().validation_profile_name();
+    for (const auto& one : pool.spec().device_classes()) {
+      const bool known = std::any_of(p.device_classes.begin(), p.device_classes.end(),
+                                     [&](const auto& c) { return c.name == one.name(); });
+      if (known) continue;
+      p.device_classes.push_back({one.name(), {one.models().begin(), one.models().end()}});
+    }
+    for (const auto& key : pool.spec().topology_keys()) {
+      auto& keys = p.topology_keys;
+      if (key.empty() || key == core::kNodeLevel) continue;
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+    }
     out.push_back(std::move(p));
   }
   return out;
 }
 
+namespace {
+
+// A duration that the schema lets pass and that cannot be read counts as left out.
+std::optional<Millis> DurationOf(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const auto parsed = ParseDuration(text);
+  if (!parsed) return std::nullopt;
+  return *parsed;
+}
+
+void ReadQuotas(const api::GPUQueueSpec& spec, core::Queue* queue) {
+  for (const auto& quota : spec.quotas()) {
+    core::QuotaLine line;
+    line.device_class = quota.device_class();
+    line.guaranteed = quota.guaranteed();
+    if (quota.has_limit()) line.limit = quota.limit();
+    if (quota.has_lending_limit()) line.lending_limit = quota.lending_limit();
+    queue->quotas.push_back(std::move(line));
+  }
+  if (spec.has_total_limit()) queue->total_limit = spec.total_limit();
+  if (spec.has_max_running_jobs()) queue->max_running_jobs = spec.max_running_jobs();
+  if (spec.per_job().has_max_devices()) queue->max_devices_per_job = spec.per_job().max_devices();
+  queue->max_duration_per_job = DurationOf(spec.per_job().max_duration());
+}
+
+void ReadPreemption(const api::QueuePreemption& from, core::QueuePreemption* to) {
+  if (from.within_queue() == "LowerPriority") to->within_queue = core::WithinQueue::kLowerPriority;
+  if (from.reclaim() == "LowerPriority") to->reclaim = core::Reclaim::kLowerPriority;
+  if (from.reclaim() == "Any") to->reclaim = core::Reclaim::kAny;
+  to->min_runtime = DurationOf(from.min_runtime()).value_or(Millis{});
+  if (from.has_max_evictions_per_hour()) {
+    to->max_evictions_per_hour = from.max_evictions_per_hour();
+  }
+}
+
+}  // namespace
+
 std::vector<core::Queue> QueuesOf(const Store& store) {
   std::vector<core::Queue> out;
   for (const auto& [name, queue] : store.queues) {
+    const auto& spec = queue.spec();
     core::Queue q;
     q.name = QueueName{name};
-    q.namespace_selector = {queue.spec().namespace_selector().match_labels().begin(),
-                            queue.spec().namespace_selector().match_labels().end()};
-    for (const auto& quota : queue.spec().quotas()) {
-      if (const auto vendor = core::ParseVendor(quota.vendor())) q.limit[*vendor] = quota.limit();
+    q.parent = QueueName{spec.parent_name()};
+    q.namespace_selector = {spec.namespace_selector().match_labels().begin(),
+                            spec.namespace_selector().match_labels().end()};
+    ReadQuotas(spec, &q);
+    ReadPreemption(spec.preemption(), &q.preemption);
+    if (spec.order() == "Strict") q.order = core::QueueOrder::kStrict;
+    if (spec.order() == "BestEffort") q.order = core::QueueOrder::kBestEffort;
+    q.starvation_bound =
+        DurationOf(spec.starvation_bound()).value_or(core::kDefaultStarvationBound);
+    if (spec.has_fair_share()) {
+      q.fair_share = core::FairShare{
+          .weight = spec.fair_share().weight(),
+          .half_life = DurationOf(spec.fair_share().half_life()).value_or(Millis{})};
     }
-    q.order =
-        queue.spec().order() == "Strict" ? core::QueueOrder::kStrict : core::QueueOrder::kBackfill;
-    q.hold = queue.spec().stop_policy() == "Hold";
+    if (spec.stop_policy() == "Hold") q.stop = core::StopPolicy::kHold;
+    if (spec.stop_policy() == "HoldAndDrain") q.stop = core::StopPolicy::kHoldAndDrain;
     out.push_back(std::move(q));
   }
   return out;

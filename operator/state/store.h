@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 #include "api/gpunode.pb.h"
 #include "api/kubernetes.pb.h"
 #include "core/model/fleet.h"
+#include "operator/state/queued_pod.h"
 
 // What the watches have delivered, cut down to what decisions need.
 namespace bimetal::op {
@@ -23,8 +25,13 @@ inline constexpr char kAttemptLabel[] = "bimetal.dev/attempt";
 inline constexpr char kRoleLabel[] = "bimetal.dev/role";
 inline constexpr char kIndexLabel[] = "bimetal.dev/index";
 inline constexpr char kVariantLabel[] = "bimetal.dev/variant";
-inline constexpr char kQueueLabel[] = "bimetal.dev/queue";
+// Of the replicas of a GPUService, beside kIndexLabel and kVariantLabel.
+inline constexpr char kServiceUidLabel[] = "bimetal.dev/service-uid";
+inline constexpr char kServiceNameLabel[] = "bimetal.dev/service";
+inline constexpr char kRevisionLabel[] = "bimetal.dev/revision";
 inline constexpr char kPinnedNodeAnnotation[] = "bimetal.dev/node";
+// Pods of each role of the attempt, in the order of the roles: "1,7".
+inline constexpr char kGangAnnotation[] = "bimetal.dev/gang";
 inline constexpr char kValidatesLabel[] = "bimetal.dev/validates";  // vendor
 // On a Node: kCapabilityLabelPrefix + "fp8-ocp" = "validated".
 inline constexpr char kCapabilityLabelPrefix[] = "precision.bimetal.dev/";
@@ -40,14 +47,17 @@ struct PodRecord {
   core::Pod holds;
   std::map<std::string, std::int64_t> extended;  // every other resource asked for, whole units
   std::string job, variant, validates;           // labels; empty where absent
+  std::vector<std::int64_t> gang;                // of a job's pod: pods of each role; may be empty
   std::string run;                               // of a validation pod: its kind
+  std::string service, revision;                 // of a replica: its GPUService's uid; labels
   std::set<std::string> run_devices;             // and the devices it was made for
   bool ended = false;                            // Succeeded or Failed: holds nothing any more
   bool succeeded = false;
   bool deleting = false;
   bool ready = false;
   bool running = false;
-  bool bound = false;  // spec.nodeName is set
+  bool creating = false;  // a container has no image, volume or sandbox yet
+  bool bound = false;     // spec.nodeName is set
   TimePoint created;
   std::optional<TimePoint> scheduled_at;        // PodScheduled became True (whole seconds)
   std::optional<TimePoint> finished_at;         // the last container ended (whole seconds)
@@ -55,9 +65,13 @@ struct PodRecord {
   std::string end_reason, end_message;          // why it failed
   int exit_code = 0;
   bool disrupted = false;  // it failed by no fault of its program: evicted, node shut down
+  std::shared_ptr<const QueuedPod> queued;  // of a pod of others that waits or waited in a queue
 
   bool Unschedulable() const { return waiting_reason == "Unschedulable"; }
 };
+
+// The uid of a replica as an entry of a queue: "SERVICE-UID/INDEX".
+Uid ReplicaUid(const std::string& service_uid, int index);
 
 // Counts the pod's devices anew, after the resource names of the pools have changed.
 void CountDevices(PodRecord& pod, const std::map<std::string, core::Vendor>& resources);
@@ -84,6 +98,7 @@ struct Store {
   std::map<std::string, NodeRecord> nodes;
   std::map<ObjectKey, PodRecord> pods;
   std::map<std::string, std::set<ObjectKey>> pods_by_job;   // job uid -> its pods
+  std::map<std::string, std::set<ObjectKey>> pods_by_service;  // service uid -> its replicas
   std::map<std::string, std::set<ObjectKey>> runs_by_node;  // node -> its validation pods
   std::map<std::string, api::GPUNode> gpu_nodes;
   std::map<std::string, api::GPUPool> pools;

@@ -1,11 +1,5 @@
 // Our own kinds through the real server's schema: what the codec writes must be valid there, and
 // what the server stores must come back whole.
-#include <chrono>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
-#include <thread>
-
 #include <gmock/gmock.h>
 
 #include "api/gpujob.pb.h"
@@ -20,22 +14,7 @@ class CustomResourceTest : public ClusterTest {
   void SetUp() override {
     ClusterTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
-    const char* source = std::getenv("BIMETAL_SOURCE_DIR");
-    ASSERT_NE(source, nullptr) << "BIMETAL_SOURCE_DIR is not set; run by ctest";
-    std::ifstream in(std::string(source) + "/manifests/crds/bimetal.dev_gpujobs.yaml");
-    kube::Request request;
-    request.method = "POST";
-    request.path_and_query = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    request.body.assign(std::istreambuf_iterator<char>(in), {});
-    request.content_type = "application/yaml";
-    const auto created = client_->Raw(request, "create the definition of gpujobs");
-    if (!created) {
-      ASSERT_EQ(created.error().code, ErrorCode::kAlreadyExists) << created.error().message;
-    }
-    // Served a moment later.
-    for (int i = 0; i < 200 && !client_->ListAll<api::GPUJob>({.ns = ns_}); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
+    Define<api::GPUJob>("gpujobs");
   }
 };
 

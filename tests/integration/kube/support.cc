@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 
 #include "kube/codec/json.h"
 #include "kube/transport/transport.h"
@@ -36,6 +38,21 @@ std::shared_ptr<kube::Client> ClusterTest::NewClient(kube::Config config) const 
   auto transport = kube::MakeTransport(config);
   EXPECT_TRUE(transport);
   return std::make_shared<kube::Client>(std::move(transport).value());
+}
+
+void ClusterTest::CreateDefinition(const std::string& plural) {
+  const char* source = std::getenv("BIMETAL_SOURCE_DIR");
+  ASSERT_NE(source, nullptr) << "BIMETAL_SOURCE_DIR is not set; run by ctest";
+  std::ifstream in(std::string(source) + "/manifests/crds/bimetal.dev_" + plural + ".yaml");
+  kube::Request request;
+  request.method = "POST";
+  request.path_and_query = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  request.body.assign(std::istreambuf_iterator<char>(in), {});
+  request.content_type = "application/yaml";
+  const auto created = client_->Raw(request, "create the definition of " + plural);
+  if (!created) {
+    ASSERT_EQ(created.error().code, ErrorCode::kAlreadyExists) << created.error().message;
+  }
 }
 
 std::string ClusterTest::PodJson(const std::string& name) const {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -23,6 +25,18 @@ class ClusterTest : public testing::Test {
   void SetUp() override;
   void TearDown() override;
 
+  // Has the server know our kind of that plural, from manifests/crds; it may know it already.
+  // Fails the test where it does not come to serve it.
+  template <class T>
+  void Define(const std::string& plural) {
+    CreateDefinition(plural);
+    // Served a moment later.
+    for (int i = 0; i < 200 && !client_->ListAll<T>({.ns = ns_}); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    ASSERT_TRUE(client_->ListAll<T>({.ns = ns_})) << plural << " are not served";
+  }
+
   // A pod that never runs anywhere (no such scheduler).
   std::string PodJson(const std::string& name) const;
   api::ConfigMap MakeConfigMap(const std::string& name, const std::string& value) const;
@@ -31,6 +45,9 @@ class ClusterTest : public testing::Test {
   kube::Config config_;
   std::shared_ptr<kube::Client> client_;
   std::string ns_;
+
+ private:
+  void CreateDefinition(const std::string& plural);
 };
 
 // The events of an informer, with waiting for one of them. Thread-safe.

@@ -196,6 +196,37 @@ TEST_F(ServiceTest, AMessageOfFiveMegabytesIsRefusedUnread) {
   EXPECT_TRUE(Call(channel, "Bearer token-n1", Report("n1")).status.ok());
 }
 
+// The most that an agent keeps of one run (RunReader::kMaxRunBytes), beside 64 devices.
+TEST_F(ServiceTest, ARunOfThreeMegabytesOf64DevicesIsTaken) {
+  api::ReportNodeRequest request = Report("n1");
+  api::Stack* stack = request.mutable_inventory()->add_stacks();
+  stack->set_vendor("amd");
+  stack->set_fingerprint("f1");
+  for (int i = 0; i < 64; ++i) {
+    api::Device* device = request.mutable_inventory()->add_devices();
+    device->set_id("device-" + std::to_string(i));
+    device->set_vendor("amd");
+    device->set_health_reason(std::string(1000, 'h'));
+    for (int k = 0; k < 32; ++k) {
+      (*device->mutable_firmware())["block-" + std::to_string(k)] = std::string(100, 'f');
+    }
+  }
+  api::ValidationRun* run = request.add_runs();
+  run->set_run("uid-1");
+  run->set_vendor("amd");
+  while (run->ByteSizeLong() < std::size_t{3} << 20) {
+    api::Verdict* verdict = run->add_verdicts();
+    verdict->set_check("gemm-rate-fp8-fnuz");
+    verdict->set_device("device-" + std::to_string(run->verdicts_size() % 64));
+    verdict->set_verdict("Fail");
+    verdict->set_evidence(std::string(1024, 'e'));
+  }
+  const Outcome outcome = Call("Bearer token-n1", request);
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.error_message();
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0].runs(0).verdicts_size(), run->verdicts_size());
+}
+
 TEST_F(ServiceTest, AStandbyNamesTheLeaderAndAsksNobody) {
   const auto set = [&](std::optional<std::string> value) {
     const std::lock_guard lock(mutex);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "operator/controllers/fleet.h"
+#include "operator/controllers/gated_pods.h"
 #include "operator/controllers/node_status.h"
 #include "operator/controllers/nodes.h"
 #include "tests/unit/operator/controllers/world.h"
@@ -85,7 +86,8 @@ TEST(NodeAdmissionTest, NoMoreRunsThanTheProfileAllowsAndTheNextStartsWhenOneEnd
 TEST(NodeAdmissionTest, TheSameFailureOnThreeNodesOfADriverStopsItForNodesThatHadPassed) {
   World world;
   world.nodes.Start();
-  op::FleetController fleet(world.clock, world.store, world.nodes, world.jobs, world.cycle,
+  const op::GatedPodController gated(world.clock, world.store, world.nodes, world.writes, {}, [] {});
+  op::FleetController fleet(world.clock, world.store, world.nodes, world.jobs, gated, world.cycle,
                             world.writes);
   for (int i = 0; i < 6; ++i) world.Admit("n" + std::to_string(i), "nvidia", 1);
   for (auto& write : world.writes.Of("create", "pods")) world.Vanish(write.name);

@@ -97,6 +97,48 @@ TEST_F(JobPodTest, RanksCountOverAllRolesAndTheMasterIsRankZero) {
   EXPECT_EQ(last["metadata"]["name"], "train-2-worker-2");
 }
 
+TEST_F(JobPodTest, ASmallerGangCountsItsOwnPods) {
+  const GangContext gang{object_, job_, 0, "amd.com/gpu", "bimetal-job", 2, {1, 2}};
+  const json pod = json::parse(*BuildJobPod(gang, {1, 1, NodeName{"node-7"}}));
+  EXPECT_EQ(Env(pod, "RANK"), "2");
+  EXPECT_EQ(Env(pod, "WORLD_SIZE"), "3");
+  api::Pod seen;
+  ASSERT_TRUE(kube::FromJson(pod.dump(), &seen));
+  EXPECT_THAT(MakePodRecord(seen, Store::DefaultResources()).gang, testing::ElementsAre(1, 2));
+}
+
+TEST_F(JobPodTest, WithoutACheckpointThePodIsStoppedAsItsTemplateSays) {
+  const json pod = Build(1, 0);
+  EXPECT_EQ(Env(pod, "BIMETAL_CHECKPOINT_PATH"), "(unset)");
+  EXPECT_FALSE(pod["spec"].contains("terminationGracePeriodSeconds"));
+  EXPECT_FALSE(Build(0, 0)["spec"]["containers"][0].contains("lifecycle"));
+}
+
+TEST_F(JobPodTest, ACheckpointGivesPathVolumeAndGrace) {
+  job_.checkpoint = core::Checkpoint{.claim_name = "claim", .path = "/ckpt", .grace_seconds = 120};
+  const json pod = Build(0, 0);
+  EXPECT_EQ(Env(pod, "BIMETAL_CHECKPOINT_PATH"), "/ckpt");
+  EXPECT_EQ(pod["spec"]["terminationGracePeriodSeconds"], 120);
+  EXPECT_THAT(
+      pod["spec"]["volumes"],
+      Contains(json::parse(
+          R"({"name":"bimetal-checkpoint","persistentVolumeClaim":{"claimName":"claim"}})")));
+  EXPECT_THAT(pod["spec"]["containers"][0]["volumeMounts"],
+              Contains(json::parse(R"({"name":"bimetal-checkpoint","mountPath":"/ckpt"})")));
+  EXPECT_FALSE(pod["spec"]["containers"][0].contains("lifecycle")) << "SIGTERM comes by itself";
+}
+
+TEST_F(JobPodTest, AnotherSignalComesByAHookThatWaitsUnlessTheTemplateHasItsOwn) {
+  job_.checkpoint = core::Checkpoint{.claim_name = "", .path = "/ckpt", .signal = "SIGUSR1"};
+  const json bare = Build(0, 0)["spec"]["containers"][0]["lifecycle"];
+  EXPECT_EQ(bare["stopSignal"], "SIGUSR1");
+  EXPECT_THAT(bare["preStop"]["exec"]["command"][2].get<std::string>(),
+              testing::StartsWith("kill -s USR1 1; while kill -0 1"));
+  EXPECT_EQ(Build(0, 0)["spec"]["os"]["name"], "linux") << "stopSignal asks for it";
+  const json own = Build(1, 0)["spec"]["containers"][0]["lifecycle"];
+  EXPECT_EQ(own["preStop"]["exec"]["command"][0], "bye");
+}
+
 TEST_F(JobPodTest, ThePinGoesIntoEveryTermBecauseTermsAreAlternatives) {
   const json pod = Build(1, 0);
   const json& terms = pod["spec"]["affinity"]["nodeAffinity"]
