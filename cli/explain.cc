@@ -44,6 +44,19 @@ std::string QueueText(const api::GPUJob& job, TimePoint now) {
   return age.empty() ? text : text + " (" + age + " ago)";
 }
 
+std::string StartText(const api::EstimatedStart& start, TimePoint now) {
+  if (start.as_of().empty()) return {};
+  std::string text = "unknown";
+  if (!start.latest().empty()) {
+    text = start.earliest() == start.latest() ? start.latest()
+                                              : start.earliest() + " to " + start.latest();
+  } else if (!start.earliest().empty()) {
+    text = "not before " + start.earliest();
+  }
+  if (!start.message().empty()) text += "; " + start.message();
+  return text + " (" + HumanSince(start.as_of(), now) + " ago)";
+}
+
 std::string PlaceText(const api::Assignment& place) {
   if (place.variant().empty()) return {};
   std::string text = "variant " + place.variant() + ", pool " + place.pool() + ", " +
@@ -100,7 +113,8 @@ std::string AttemptsText(const api::GPUJob& job, TimePoint now) {
       {"ATTEMPT", "VARIANT", "OUTCOME", "STARTED", "TOOK", "DEVICE-SECONDS", "COST", "MODEL"}, {}};
   for (const auto& attempt : status.attempts()) {
     const Result<TimePoint> end = ParseTime(attempt.end_time());
-    const std::string outcome = attempt.outcome().empty() && !end ? "running" : attempt.outcome();
+    std::string outcome = attempt.outcome().empty() && !end ? "running" : attempt.outcome();
+    if (!attempt.class_().empty()) outcome += ", " + attempt.class_();
     table.rows.push_back({{std::to_string(attempt.number()), attempt.variant(), outcome,
                            attempt.start_time(), HumanSince(attempt.start_time(), end ? *end : now),
                            // A running attempt's bill is not written yet: unknown, not 0.
@@ -135,7 +149,9 @@ std::string RenderExplain(const api::GPUJob& job, TimePoint now) {
   const auto& status = job.status();
   return Line("Job", job.metadata().namespace_() + "/" + job.metadata().name()) +
          Line("State", StateText(job)) + Line("Message", status.message()) +
-         Line("Queue", QueueText(job, now)) + Line("Place", PlaceText(status.assignment())) +
+         Line("Queue", QueueText(job, now)) +
+         Line("Start", StartText(status.estimated_start(), now)) +
+         Line("Place", PlaceText(status.assignment())) +
          Line("Ready", status.ready().empty() ? "" : status.ready() + " pods") +
          Line("Usage", UsageText(status.usage())) + VariantsText(job) + AttemptsText(job, now);
 }

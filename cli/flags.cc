@@ -83,6 +83,7 @@ class Parser {
     if (name == "-A" || name == "--all-namespaces") {
       return Switch(name, value, &out_.all_namespaces);
     }
+    if (name == "--what-if") return Switch(name, value, &out_.what_if);
     if (name == "--wait") return Switch(name, value, &out_.wait);
     if (name == "--dry-run") return Switch(name, value, &dry_run_);
     if (name == "--level") return Take(name, value, &out_.level);
@@ -155,6 +156,12 @@ class Parser {
       out_.output = Output::kJson;
     } else if (!output_.empty() && output_ != "table") {
       return Wrong("unknown output \"" + output_ + "\"; use table or json");
+    }
+    if (out_.what_if && out_.command != Command::kExplain) {
+      return Wrong(name + " takes no --what-if");
+    }
+    if (out_.what_if && out_.output == Output::kJson) {
+      return Wrong("--what-if is shown as a table: leave out -o json");
     }
     BIMETAL_TRY(CheckDoctor(name));
     BIMETAL_TRY(CheckValidate(name));
@@ -278,7 +285,14 @@ std::string HelpText(Command topic, const std::string& program) {
           "Shows why a GPU job is where it is: what each variant lacks and what would help, its\n"
           "place in the queue, its attempts and what they cost.\n\nusage: " +
           program + " explain JOB [options]\n\n";
-      return text.append(kNamespace).append(kOutput).append(kConnection);
+      return text
+          .append(
+              "      --what-if           what each variant alone, the other vendor and a smaller\n"
+              "                          gang would get now; reads nodes and pods of all "
+              "namespaces\n")
+          .append(kNamespace)
+          .append(kOutput)
+          .append(kConnection);
     case Command::kValidate:
       text =
           "Has a node's devices validated again, also out of quarantine: sets the GPUNode's\n"

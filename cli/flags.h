@@ -22,8 +22,9 @@ struct CommandLine {
   std::string ns{};
   bool all_namespaces = false;
   Output output = Output::kTable;
-  // kExplain: the job's name.
+  // kExplain: the job's name, and whether to try what else it could get.
   std::string job{};
+  bool what_if = false;
   // kValidate: a node, with the level (empty: the profile's) and whether to wait for the verdict;
   // or the file of a profile, to be tried without a change.
   std::string node{};

@@ -1,13 +1,16 @@
 #include "cli/run.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "cli/doctor.h"
 #include "cli/explain.h"
 #include "cli/jobs.h"
+#include "cli/live.h"
 #include "cli/nodes.h"
 #include "cli/validate.h"
+#include "cli/what_if.h"
 #include "kube/client/client.h"
 #include "kube/transport/transport.h"
 
@@ -74,7 +77,19 @@ Result<Answer> Explain(const CommandLine& line, Cluster& cluster, const Clock& c
                   "get gpujobs.bimetal.dev " + cluster.ns + "/" + line.job);
   }
   BIMETAL_TRY_ASSIGN(const api::GPUJob job, cluster.client.Get<api::GPUJob>(cluster.ns, line.job));
-  return Answer{RenderExplain(job, clock.Now()), {}};
+  Answer answer{RenderExplain(job, clock.Now()), {}};
+  if (!line.what_if) return answer;
+  BIMETAL_TRY_ASSIGN(const LiveObjects live, ReadLive(cluster.client));
+  const auto snapshot = SnapshotOf(live, clock.Now());
+  const auto waiting =
+      std::find_if(snapshot.pending.begin(), snapshot.pending.end(),
+                   [&](const core::Job& one) { return one.uid.value == job.metadata().uid(); });
+  if (waiting == snapshot.pending.end()) {
+    answer.note = "the job does not wait for a place: there is nothing to try";
+  } else {
+    answer.out += RenderWhatIf(snapshot, *waiting);
+  }
+  return answer;
 }
 
 }  // namespace

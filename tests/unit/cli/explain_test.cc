@@ -110,6 +110,27 @@ TEST(RenderExplain, TellsPlaceAttemptsAndBill) {
       "  1 of 2 retries used\n");
 }
 
+TEST(RenderExplain, TellsTheClassOfAFailureAndWhenItMayStart) {
+  api::GPUJob job = TwoVariants();
+  auto& status = *job.mutable_status();
+  status.set_state("Pending");
+  auto& start = *status.mutable_estimated_start();
+  start.set_as_of("2026-11-30T12:09:30Z");
+  auto& attempt = *status.add_attempts();
+  attempt.set_number(1);
+  attempt.set_outcome("Failed");
+  attempt.set_class_("OutOfMemory");
+  EXPECT_NE(RenderExplain(job, *ParseTime(kNow)).find("Start:    unknown (30s ago)\n"),
+            std::string::npos);
+  start.set_earliest("2026-11-30T13:00:00Z");
+  EXPECT_NE(RenderExplain(job, *ParseTime(kNow)).find("Start:    not before 2026-11-30T13:00:00Z"),
+            std::string::npos);
+  start.set_latest("2026-11-30T14:00:00Z");
+  const std::string text = RenderExplain(job, *ParseTime(kNow));
+  EXPECT_NE(text.find("Start:    2026-11-30T13:00:00Z to 2026-11-30T14:00:00Z"), std::string::npos);
+  EXPECT_NE(text.find("Failed, OutOfMemory"), std::string::npos) << text;
+}
+
 TEST(RenderExplain, APriceThatIsMissingIsSaidWithTheReason) {
   api::GPUJob job = TwoVariants();
   auto& usage = *job.mutable_status()->mutable_usage();

@@ -29,6 +29,14 @@ TEST(ParseFlags, TakesOptionsInEveryFormAndOnBothSidesOfTheCommand) {
   }
 }
 
+TEST(ParseFlags, WhatIfIsExplainsAndATable) {
+  EXPECT_TRUE(ParseFlags({"explain", "train", "--what-if"})->what_if);
+  EXPECT_FALSE(ParseFlags({"explain", "train"})->what_if);
+  EXPECT_EQ(ErrorOf({"jobs", "--what-if"}), "jobs takes no --what-if");
+  EXPECT_EQ(ErrorOf({"explain", "train", "--what-if", "-o", "json"}),
+            "--what-if is shown as a table: leave out -o json");
+}
+
 TEST(ParseFlags, DefaultsAreATableOfTheContextsNamespace) {
   const auto line = ParseFlags({"jobs"});
   ASSERT_TRUE(line);
