@@ -25,11 +25,11 @@ else()
   set(cache "$ENV{HOME}/.cache/bimetal")
 endif()
 set(BIMETAL_KERNEL_CACHE "${cache}/kernels" CACHE PATH "Where compiled device code is kept; empty: nowhere")
-find_package(Python3 REQUIRED COMPONENTS Interpreter)
+find_program(BIMETAL_PYTHON python3 REQUIRED)
 
 # The start of a compiler's command line that asks the cache first.
 function(_bimetal_cached source output result)
-  set(${result} "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/cmake/cached_kernel.py"
+  set(${result} "${BIMETAL_PYTHON}" "${PROJECT_SOURCE_DIR}/cmake/cached_kernel.py"
       "--cache=${BIMETAL_KERNEL_CACHE}" --root "${PROJECT_SOURCE_DIR}" --source "${source}"
       --output "${output}" -- PARENT_SCOPE)
 endfunction()

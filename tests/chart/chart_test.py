@@ -12,7 +12,8 @@ import yaml
 from harness import CHART, NAMESPACE, ROOT, Skip, helm, pick, render, run, run_all, template
 
 CLUSTER_SCOPED = {"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "PriorityClass",
-                  "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+                  "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+                  "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"}
 # Every optional part by itself: its name and the values that switch it on (or off).
 OPTIONS = {
     "two replicas": {"operator": {"replicas": 2}},
@@ -20,10 +21,12 @@ OPTIONS = {
     "no leader election": {"operator": {"leaderElection": {"enabled": False}}},
     "nvidia runtime class": {"agent": {"nvidia": {"runtimeClassName": "nvidia"}}},
     "rocm of the host": {"agent": {"amd": {"rocmPath": "/opt/rocm"}}},
+    "no host paths": {"agent": {"hostPaths": {"enabled": False}}},
     "simulation": {"simulation": {"enabled": True}},
     "pull secrets": {"image": {"pullSecrets": [{"name": "registry"}]}},
     "no policies": {"admissionPolicies": {"enabled": False}},
     "policies that warn": {"admissionPolicies": {"validationActions": ["Warn", "Audit"]}},
+    "no queue label": {"queueLabel": {"enabled": False}},
     "no crds": {"crds": {"install": False}},
     "no defaults": {"defaults": {"queue": False, "pools": False}},
     "no cleanup": {"uninstall": {"cleanup": False}},
@@ -132,7 +135,7 @@ def test_each_optional_part_renders_by_itself():
 def test_all_optional_parts_render_together():
     values = {}
     for what, option in OPTIONS.items():
-        if what not in ("no leader election", "no policies"):
+        if what not in ("no leader election", "no policies", "no queue label"):
             values = merged(values, option)
     check_objects(render(values=values), "all")
 
@@ -188,6 +191,26 @@ def test_values_that_do_not_go_together_are_refused_with_a_remedy():
     done = template(values={"agent": {"nvidia": {"runtimeClassName": "nvidia", "nodeSelector": {
         "nvidia.com/gpu.present": None}}}}, check=False)
     assert done.returncode != 0 and "agent.nvidia.nodeSelector" in done.stderr, done.stderr
+
+
+def test_the_queue_label_takes_the_api_that_the_server_has_or_says_what_to_do():
+    group = "admissionregistration.k8s.io"
+    kind = "MutatingAdmissionPolicy"
+    def version(*args):
+        return pick(render(*args), kind, "bimetal-queued-pods")["apiVersion"]
+    assert version() == f"{group}/v1"
+    both = ("--api-versions", f"{group}/v1/{kind},{group}/v1beta1/{kind}")
+    assert version(*both) == f"{group}/v1"
+    assert version("--api-versions", f"{group}/v1beta1/{kind}") == f"{group}/v1beta1"
+    old = template("--kube-version", "1.33.0", check=False)
+    assert old.returncode != 0 and "set queueLabel.enabled=false" in old.stderr, old.stderr
+    off = {"queueLabel": {"enabled": False}}
+    assert not [o for o in render("--kube-version", "1.33.0", values=off) if o["kind"] == kind]
+    # The lock on the gate goes with the other locks.
+    for values, there in (({}, True), (off, False), ({"admissionPolicies": {"enabled": False}}, False)):
+        found = [o for o in render(values=values) if o["kind"] == "ValidatingAdmissionPolicy"
+                 and o["metadata"]["name"] == "bimetal-queued-pods"]
+        assert bool(found) == there, values
 
 
 def test_image_references_take_registry_tag_and_digest():
@@ -275,18 +298,25 @@ def test_every_pod_is_locked_down():
 
 def test_the_agent_sees_only_what_it_needs_of_its_node():
     writable = {"/var/lib/kubelet/device-plugins", "/run/bimetal", "/var/lib/bimetal/agent"}
+    installed = {"/usr", "/lib/modules"}
     for values, read_only in (
-            ({}, {"/sys", "/proc", "/var/lib/kubelet/pod-resources"}),
+            ({}, installed | {"/sys", "/proc", "/var/lib/kubelet/pod-resources"}),
+            ({"agent": {"hostPaths": {"enabled": False}}},
+             {"/sys", "/proc", "/var/lib/kubelet/pod-resources"}),
             ({"simulation": {"enabled": True}},
              {"/var/lib/bimetal/machine", "/var/lib/kubelet/pod-resources"}),
             ({"agent": {"amd": {"rocmPath": "/opt/rocm"}}},
-             {"/sys", "/proc", "/opt/rocm", "/var/lib/kubelet/pod-resources"})):
+             installed | {"/sys", "/proc", "/opt/rocm", "/var/lib/kubelet/pod-resources"})):
         spec = dict(pod_specs(render(values=values)))["bimetal-agent"]
         paths = {v["name"]: v["hostPath"]["path"] for v in spec["volumes"] if "hostPath" in v}
         mounts = spec["containers"][0]["volumeMounts"]
         is_read_only = {m["name"]: m.get("readOnly", False) for m in mounts}
         assert {p for n, p in paths.items() if is_read_only[n]} == read_only
         assert {p for n, p in paths.items() if not is_read_only[n]} == writable
+        # Under the agent's root, each where it lies on the node.
+        for mount in mounts:
+            if mount["mountPath"].startswith("/host/"):
+                assert mount["mountPath"] == "/host" + paths[mount["name"]]
 
 
 def test_nobody_but_the_operator_has_rights():
@@ -312,15 +342,17 @@ def test_the_operators_rights_are_a_closed_list():
     own = ("bimetal-agent-ca",)
     assert rights == {
         ("ClusterRole", "/nodes", ()): read | {"patch"},
-        ("ClusterRole", "/pods", ()): read | {"get", "create", "delete"},
-        ("ClusterRole", "/services", ()): {"get", "create"},
+        ("ClusterRole", "/pods", ()): read | {"get", "create", "patch", "delete"},
+        ("ClusterRole", "/pods/eviction", ()): {"create"},
+        ("ClusterRole", "/services", ()): read | {"get", "create", "patch"},
         ("ClusterRole", "/namespaces", ()): read,
         ("ClusterRole", "/events", ()): {"create"},
         ("ClusterRole", "scheduling.k8s.io/priorityclasses", ()): read,
         ("ClusterRole", "authentication.k8s.io/tokenreviews", ()): {"create"},
-        ("ClusterRole", "bimetal.dev/gpujobs", ()): read | {"get"},
+        ("ClusterRole", "bimetal.dev/gpujobs", ()): read | {"get", "delete"},
         ("ClusterRole", "bimetal.dev/gpupools", ()): read | {"get", "create"},
         ("ClusterRole", "bimetal.dev/gpuqueues", ()): read | {"get", "create"},
+        ("ClusterRole", "bimetal.dev/gpuservices", ()): read | {"get"},
         ("ClusterRole", "bimetal.dev/pricebooks", ()): read,
         ("ClusterRole", "bimetal.dev/validationprofiles", ()): read,
         ("ClusterRole", "bimetal.dev/gpunodes", ()): read | {"get", "create"},
@@ -328,6 +360,7 @@ def test_the_operators_rights_are_a_closed_list():
         ("ClusterRole", "bimetal.dev/gpunodes/status", ()): {"patch"},
         ("ClusterRole", "bimetal.dev/gpupools/status", ()): {"patch"},
         ("ClusterRole", "bimetal.dev/gpuqueues/status", ()): {"patch"},
+        ("ClusterRole", "bimetal.dev/gpuservices/status", ()): {"patch"},
         ("Role", "coordination.k8s.io/leases", ()): {"create"},
         ("Role", "coordination.k8s.io/leases", ("bimetal-operator",)): {"get", "patch"},
         ("Role", "/secrets", ()): {"create"},

@@ -45,12 +45,12 @@ def test_uninstall_leaves_nothing_but_the_crds_and_the_users_objects():
         left += [f"{kind}/{o['metadata']['name']}" for o in c.get(kind, "-n", c.SYSTEM)["items"]
                  if "bimetal" in o["metadata"]["name"] and not o["metadata"].get("deletionTimestamp")]
     for kind in ("clusterroles", "clusterrolebindings", "priorityclasses", "validatingadmissionpolicies",
-                 "validatingadmissionpolicybindings"):
+                 "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"):
         left += [f"{kind}/{o['metadata']['name']}" for o in c.get(kind)["items"]
                  # "bimetal:..." are the local cluster's own.
                  if o["metadata"]["name"].startswith("bimetal-")]
     assert not left, left
-    assert len([o for o in c.get("crds")["items"] if o["spec"]["group"] == "bimetal.dev"]) == 6
+    assert len([o for o in c.get("crds")["items"] if o["spec"]["group"] == "bimetal.dev"]) == 7
     assert c.get("gpujob", "kept", "-n", c.TEAM), "the user's job is kept"
 
 

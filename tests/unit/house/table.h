@@ -21,7 +21,8 @@ inline const std::vector<Room> kRooms = {
     {"kernels", {}},
     {"workloads", {"kernels/device"}},
     // bimetal doctor diagnoses a machine without a cluster, by the agent's own rules.
-    {"cli", {"core", "kube", "api", "agent/devices", "agent/diagnosis"}},
+    // bimetal explain --what-if decides on the snapshot that the operator would decide on.
+    {"cli", {"core", "kube", "api", "agent/devices", "agent/diagnosis", "operator/state"}},
 };
 
 struct ThirdParty {
@@ -56,7 +57,10 @@ inline const std::vector<ThirdParty> kThirdParty = {
      {"prometheus/"},
      {"prometheus-cpp::"},
      {"operator/metrics", "agent/metrics"}},
-    {"cpp-httplib", {"httplib.h"}, {"httplib::", "PkgConfig::CPP_HTTPLIB"}, {"operator/http"}},
+    {"cpp-httplib",
+     {"httplib.h"},
+     {"httplib::", "PkgConfig::CPP_HTTPLIB"},
+     {"operator/http", "workloads/serve"}},
     {"SQLite", {"sqlite3.h"}, {"SQLite::"}, {"operator/ledger"}},
     {"libpq", {"libpq-fe.h"}, {"PostgreSQL::"}, {"operator/ledger"}},
 
