@@ -47,7 +47,7 @@ def running(selector, count, seconds=60):
 
 
 def used(queue="default"):
-    return c.get("gpuqueue", queue)["status"].get("usedDevices", 0)
+    return (c.get("gpuqueue", queue) or {}).get("status", {}).get("usedDevices", 0)  # none yet of a new queue
 
 
 def test_the_fleet_is_ready_and_nothing_is_in_the_queue():
