@@ -180,6 +180,13 @@ Result<Service> ServiceFromApi(const api::GPUService& from, std::int64_t priorit
   return service;
 }
 
+std::size_t VariantIndex(const Service& service, std::string_view name) {
+  const auto& variants = service.replica.variants;
+  const auto it = std::find_if(variants.begin(), variants.end(),
+                               [&](const Variant& variant) { return variant.name == name; });
+  return static_cast<std::size_t>(it - variants.begin());
+}
+
 std::int64_t MinimumOf(const Service& service) {
   std::int64_t sum = 0;
   for (const auto& variant : service.variants) sum = SaturatingAdd(sum, variant.min_replicas);

@@ -44,6 +44,9 @@ Result<Service> ServiceFromApi(const api::GPUService& service, std::int64_t prio
 // The variant as a GPUJob would write it; ports and counts are left out.
 api::Variant VariantOf(const api::ServiceVariant& variant);
 
+// Index of the variant of this name; the number of variants where the service has none.
+std::size_t VariantIndex(const Service& service, std::string_view name);
+
 // Replicas that are never preempted: the sum of the variants' minimums, at most `replicas`.
 std::int64_t MinimumOf(const Service& service);
 

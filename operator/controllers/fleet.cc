@@ -8,6 +8,7 @@
 #include "kube/codec/codec.h"
 #include "operator/controllers/conditions.h"
 #include "operator/controllers/node_events.h"
+#include "operator/controllers/status_write.h"
 
 namespace bimetal::op {
 namespace {
@@ -147,8 +148,7 @@ void FleetController::SayBreaker(const std::string& pool, const std::string& tex
 }
 
 template <class T>
-void FleetController::Write(const T& object, const std::string& plural,
-                            std::map<std::string, Sent>& sent) {
+void FleetController::Write(const T& object, std::map<std::string, Sent>& sent) {
   const std::string name = object.metadata().name();
   auto& last = sent[name];
   const std::string json = kube::ToJson(object.status());
@@ -156,8 +156,7 @@ void FleetController::Write(const T& object, const std::string& plural,
   if (last.in_flight || last.json == json || now < last.at + kPause) return;
   last.in_flight = true;
   last.at = now;
-  bimetal::op::Write write{"patch", plural + "/status", "", name, json, {}, {}};
-  write.run = [object](kube::Client& client) { return client.ReplaceStatus(object); };
+  bimetal::op::Write write = StatusWrite(object);
   write.done = [&last, json, name](const Status& status) {
     last.in_flight = false;
     if (status)
@@ -169,7 +168,7 @@ void FleetController::Write(const T& object, const std::string& plural,
   writes_.Submit(std::move(write));
 }
 
-template void FleetController::Write(const api::GPUQueue& object, const std::string& plural,
+template void FleetController::Write(const api::GPUQueue& object,
                                      std::map<std::string, Sent>& sent);
 
 void FleetController::Reconcile() {
@@ -204,7 +203,7 @@ void FleetController::Reconcile() {
     }
     status.clear_groups();
     for (auto& group : groups[name]) *status.add_groups() = std::move(group);
-    Write(pool, "gpupools", pools_sent_);
+    Write(pool, pools_sent_);
   }
   ReconcileQueues();
 }

@@ -50,7 +50,7 @@ class FleetController {
   void SayQueue(const core::queue::QueueReport& report, const QueueCounts& counts,
                 const std::map<std::string, std::string>& reasons, api::GPUQueue* queue);
   template <class T>
-  void Write(const T& object, const std::string& plural, std::map<std::string, Sent>& sent);
+  void Write(const T& object, std::map<std::string, Sent>& sent);
 
   const Clock& clock_;
   Store& store_;

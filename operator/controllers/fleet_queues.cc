@@ -100,7 +100,7 @@ void FleetController::ReconcileQueues() {
     if (object == store_.queues.end() || count == counts.end()) continue;
     api::GPUQueue queue = object->second;
     SayQueue(report, count->second, reasons, &queue);
-    Write(queue, "gpuqueues", queues_sent_);
+    Write(queue, queues_sent_);
   }
 }
 

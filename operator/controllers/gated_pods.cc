@@ -4,21 +4,15 @@
 #include <utility>
 
 #include "core/base/log.h"
+#include "operator/controllers/pause.h"
 
 namespace bimetal::op {
 namespace {
 
 constexpr Millis kUnseen = Seconds(60);
 constexpr Millis kSetbackPause = Seconds(5);
-constexpr Millis kLongestPause = Minutes(5);
 // Pods of a group arrive one by one: that some are missing is news only after so long.
 constexpr Millis kIncompleteGrace = Seconds(5);
-
-Millis Doubled(Millis first, int times) {
-  Millis pause = first;
-  for (int i = 1; i < times && pause < kLongestPause; ++i) pause = pause + pause;
-  return std::min(pause, kLongestPause);
-}
 
 }  // namespace
 

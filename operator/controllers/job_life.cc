@@ -4,6 +4,8 @@
 #include <map>
 
 #include "core/cost/cost.h"
+#include "operator/controllers/pause.h"
+#include "operator/state/time_of.h"
 
 namespace bimetal::op {
 namespace {
@@ -15,19 +17,6 @@ using core::RetryAction;
 constexpr Millis kRefusalPause = Seconds(5);
 constexpr Millis kDisruptionPause = Seconds(1);
 constexpr Millis kImagePause = Seconds(30);
-constexpr Millis kLongestPause = Minutes(5);
-
-Millis Doubled(Millis first, int times) {
-  Millis pause = first;
-  for (int i = 1; i < times && pause < kLongestPause; ++i) pause = pause + pause;
-  return std::min(pause, kLongestPause);
-}
-
-std::optional<TimePoint> TimeOf(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  const auto time = ParseTime(text);
-  return time ? std::optional(*time) : std::nullopt;
-}
 
 std::string ReasonOfFail(FailureClass failure) {
   std::string reason = "NotRetried";

@@ -2,14 +2,10 @@
 #include <algorithm>
 
 #include "operator/controllers/jobs.h"
+#include "operator/state/time_of.h"
 
 namespace bimetal::op {
 namespace {
-
-std::optional<TimePoint> TimeOf(const std::string& text) {
-  const auto time = ParseTime(text);
-  return time ? std::optional(*time) : std::nullopt;
-}
 
 core::queue::Place PlaceOf(const core::Pod& pod, core::Vendor vendor) {
   core::queue::Place place{.node = pod.node, .devices = 0, .requests = pod.requests};

@@ -1,9 +1,8 @@
 // The part of JobController that writes statuses: at most one write per job and transition.
 #include <google/protobuf/util/message_differencer.h>
 
-#include "core/base/log.h"
-#include "kube/codec/codec.h"
 #include "operator/controllers/jobs.h"
+#include "operator/controllers/status_write.h"
 
 namespace bimetal::op {
 namespace {
@@ -80,28 +79,15 @@ void JobController::WriteStatus(Record& record) {
   *target.mutable_metadata() = record.object.metadata();
   *target.mutable_status() = record.status;
   const std::string uid = record.object.metadata().uid();
-  Write write{"patch",
-              "gpujobs/status",
-              target.metadata().namespace_(),
-              target.metadata().name(),
-              kube::ToJson(record.status),
-              {},
-              {}};
-  write.run = [target](kube::Client& client) { return client.ReplaceStatus(target); };
+  Write write = StatusWrite(target);
   write.done = [this, uid, sent = record.status](const Status& result) {
     const auto it = records_.find(uid);
     if (it == records_.end()) return;
-    it->second.write_in_flight = false;
-    if (result) {
-      it->second.written = sent;
-    } else if (result.error().code != ErrorCode::kNotFound) {
-      Log(LogLevel::kWarning, "job status could not be written",
-          {{"job", it->second.object.metadata().name()}, {"error", result.error().message}});
-      it->second.last_write.reset();
+    if (SettleStatusWrite(it->second, sent, result, "job")) {
+      touched_.insert(uid);
+    } else {
       Wake(it->second, clock_.Now() + kWriteRetryPause);
-      return;
     }
-    touched_.insert(uid);
   };
   writes_.Submit(std::move(write));
 }

@@ -1,6 +1,7 @@
 #include "operator/controllers/node_memory.h"
 
 #include "operator/controllers/conditions.h"
+#include "operator/state/time_of.h"
 
 namespace bimetal::op {
 namespace {
@@ -9,11 +10,6 @@ using core::admission::DeviceRecord;
 using core::admission::Memory;
 
 constexpr std::size_t kMostText = 1024;
-
-std::optional<TimePoint> TimeOf(const std::string& text) {
-  const auto time = ParseTime(text);
-  return time ? std::optional(*time) : std::nullopt;
-}
 
 void StoreRecord(const DeviceId& id, const DeviceRecord& record, api::DeviceRecord* out) {
   out->set_id(id.value);

@@ -6,6 +6,7 @@
 #include "operator/controllers/node_events.h"
 #include "operator/controllers/node_status.h"
 #include "operator/controllers/nodes.h"
+#include "operator/controllers/status_write.h"
 
 namespace bimetal::op {
 namespace {
@@ -101,8 +102,7 @@ void NodeController::WriteStatus(const std::string& name, NodeState& state) {
   *target.mutable_metadata() = object->metadata();
   *target.mutable_status() = status;
   std::set<std::string> judged = state.unacknowledged;
-  Write write{"patch", "gpunodes/status", "", name, kube::ToJson(status), {}, {}};
-  write.run = [target](kube::Client& client) { return client.ReplaceStatus(target); };
+  Write write = StatusWrite(target);
   write.done = [this, name, status, judged](const Status& result) {
     auto& target_state = states_[name];
     target_state.write_in_flight = false;

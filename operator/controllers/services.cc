@@ -4,6 +4,7 @@
 
 #include "core/base/log.h"
 #include "operator/controllers/conditions.h"
+#include "operator/controllers/pause.h"
 #include "operator/pods/service_pod.h"
 
 namespace bimetal::op {
@@ -11,28 +12,13 @@ namespace {
 
 // Pauses before new replicas after one could not be started, doubled with each that follows.
 constexpr Millis kSetbackPause = Seconds(2);
-constexpr Millis kLongestPause = Minutes(5);
 constexpr Millis kUnseen = Seconds(60);
-
-Millis PauseAfter(int setbacks) {
-  Millis pause = kSetbackPause;
-  for (int i = 1; i < setbacks && pause < kLongestPause; ++i) pause = pause + pause;
-  return std::min(pause, kLongestPause);
-}
-
-// The variant of this name; over the end where the spec has none.
-std::size_t VariantIndex(const core::Service& service, const std::string& name) {
-  const auto& variants = service.replica.variants;
-  const auto it = std::find_if(variants.begin(), variants.end(),
-                               [&](const auto& variant) { return variant.name == name; });
-  return static_cast<std::size_t>(it - variants.begin());
-}
 
 core::service::Replica ReplicaOf(const core::Service& service, int index,
                                  const std::string& variant, const std::string& revision) {
   core::service::Replica replica;
   replica.index = index;
-  replica.variant = VariantIndex(service, variant);
+  replica.variant = core::VariantIndex(service, variant);
   replica.current = replica.variant < service.variants.size() &&
                     service.variants[replica.variant].revision == revision;
   return replica;
@@ -237,7 +223,7 @@ bool ServiceController::NodeLost(Record& record, const PodRecord& pod) {
 void ServiceController::Setback(Record& record, const PodRecord& pod, const std::string& what) {
   if (deleting_.contains({pod.holds.uid.value, false})) return;  // counted already
   record.setback = "pod " + pod.holds.name + " " + what;
-  record.not_before = clock_.Now() + PauseAfter(++record.setbacks);
+  record.not_before = clock_.Now() + Doubled(kSetbackPause, ++record.setbacks);
   Log(LogLevel::kWarning, "replica could not be kept",
       {{"service", record.object.metadata().name()},
        {"namespace", record.object.metadata().namespace_()},

@@ -42,15 +42,12 @@ std::set<int> ServiceController::Evictable(const Record& record) const {
   const auto keys = store_.pods_by_service.find(record.object.metadata().uid());
   if (!record.service || keys == store_.pods_by_service.end()) return out;
   std::vector<core::service::Replica> replicas;
-  const auto& variants = record.service->replica.variants;
   for (const auto& key : keys->second) {
     const PodRecord& pod = store_.pods.at(key);
     if (pod.ended || pod.deleting) continue;
-    const auto variant = std::find_if(variants.begin(), variants.end(),
-                                      [&](const auto& one) { return one.name == pod.variant; });
     core::service::Replica replica;
     replica.index = pod.holds.of_job->index;
-    replica.variant = static_cast<std::size_t>(variant - variants.begin());
+    replica.variant = core::VariantIndex(*record.service, pod.variant);
     replica.ready = pod.ready;
     replicas.push_back(replica);
   }

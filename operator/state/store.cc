@@ -7,15 +7,10 @@
 #include "core/base/quantity.h"
 #include "core/model/demand.h"
 #include "core/model/job.h"
+#include "operator/state/time_of.h"
 
 namespace bimetal::op {
 namespace {
-
-std::optional<TimePoint> TimeOf(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  const auto time = ParseTime(text);
-  return time ? std::optional(*time) : std::nullopt;
-}
 
 // What a live pod asks of its node. The API server has checked its quantities; should one be
 // unreadable after all, the pod counts as the largest, so that nothing is placed beside it on a

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/core/builders.h"
+#include "tests/unit/core/queue/plans.h"
 
 namespace bimetal::core::queue {
 namespace {
@@ -17,8 +18,10 @@ using testing::PodOn;
 using testing::PoolOf;
 using testing::QueueNamed;
 using testing::Quota;
+using testing::RefusalOf;
 
 using testing::RunningJob;
+using testing::Started;
 
 constexpr Vendor kN = Vendor::kNvidia, kA = Vendor::kAmd;
 
@@ -29,21 +32,6 @@ Snapshot Cluster(int gpus = 8, QueueOrder order = QueueOrder::kBackfill) {
   snapshot.pools = {PoolOf(kA), PoolOf(kN)};
   snapshot.queues = {QueueNamed("default", order)};
   return snapshot;
-}
-
-std::vector<std::string> Started(const Plan& plan) {
-  std::vector<std::string> jobs;
-  for (const Assignment& a : plan.assignments) jobs.push_back(a.job.value.substr(4));
-  return jobs;
-}
-
-const Refusal& RefusalOf(const Plan& plan, const std::string& job) {
-  for (const Refusal& refusal : plan.refusals) {
-    if (refusal.job.value == "uid-" + job) return refusal;
-  }
-  ADD_FAILURE() << job << " was not refused";
-  static const Refusal none;
-  return none;
 }
 
 TEST(DecideTest, StartsTheFirstVariantThatFits) {

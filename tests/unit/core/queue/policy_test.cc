@@ -4,6 +4,7 @@
 
 #include "core/queue/cycle.h"
 #include "tests/unit/core/builders.h"
+#include "tests/unit/core/queue/plans.h"
 
 namespace bimetal::core::queue {
 namespace {
@@ -17,7 +18,9 @@ using testing::NodeBuilder;
 using testing::PoolOf;
 using testing::QueueNamed;
 using testing::Quota;
+using testing::RefusalOf;
 using testing::RunningJob;
+using testing::Started;
 using ::testing::UnorderedElementsAre;
 
 constexpr Vendor kN = Vendor::kNvidia, kA = Vendor::kAmd;
@@ -34,25 +37,10 @@ Snapshot Nodes(int nodes) {
   return s;
 }
 
-std::vector<std::string> Started(const Plan& plan) {
-  std::vector<std::string> jobs;
-  for (const Assignment& a : plan.assignments) jobs.push_back(a.job.value.substr(4));
-  return jobs;
-}
-
 std::vector<std::string> Evicted(const Plan& plan) {
   std::vector<std::string> jobs;
   for (const Eviction& e : plan.evictions) jobs.push_back(e.job.value.substr(4));
   return jobs;
-}
-
-const Refusal& RefusalOf(const Plan& plan, const std::string& job) {
-  for (const Refusal& refusal : plan.refusals) {
-    if (refusal.job.value == "uid-" + job) return refusal;
-  }
-  ADD_FAILURE() << job << " was not refused";
-  static const Refusal none;
-  return none;
 }
 
 Queue Guaranteed(const std::string& name, std::int64_t devices) {

@@ -4,7 +4,7 @@
 
 #include "operator/controllers/fleet.h"
 #include "operator/controllers/gated_pods.h"
-#include "tests/unit/operator/controllers/world.h"
+#include "tests/unit/operator/controllers/jobs_fixture.h"
 
 namespace bimetal::test {
 namespace {
@@ -31,17 +31,14 @@ api::GPUJob JobIn(const std::string& name, const std::string& queue, int pods,
   return job;
 }
 
-class QueuesTest : public testing::Test {
+class QueuesTest : public JobControllerTest {
  protected:
   QueuesTest()
       : gated_(world_.clock, world_.store, world_.nodes, world_.writes, {}, [] {}),
         fleet_(world_.clock, world_.store, world_.nodes, world_.jobs, gated_, world_.cycle,
                world_.writes) {
     world_.store.priorities["high"] = 100;
-    world_.nodes.Start();
-    world_.jobs.Start();
-    world_.Admit("n1", "nvidia", 8);
-    world_.writes.writes.clear();
+    StartWith(8, 0);
   }
 
   api::GPUQueue& Queue(const std::string& name) {
@@ -49,17 +46,6 @@ class QueuesTest : public testing::Test {
     queue.mutable_metadata()->set_name(name);
     queue.mutable_metadata()->set_generation(queue.metadata().generation() + 1);
     return queue;
-  }
-
-  void Submit(const api::GPUJob& job) {
-    world_.jobs.OnJob(job);
-    Turn();
-  }
-
-  void Turn() {
-    world_.nodes.Reconcile();
-    world_.jobs.Reconcile();
-    world_.cycle.Run();
   }
 
   // The pods of the job that were asked for run now.
@@ -83,15 +69,6 @@ class QueuesTest : public testing::Test {
     shown_[job].clear();
   }
 
-  const api::GPUJobStatus& StatusOf(const std::string& name) {
-    for (const auto& sample : world_.jobs.Samples()) {
-      if (sample.object->metadata().name() == name) return *sample.status;
-    }
-    ADD_FAILURE() << "no job " << name;
-    static const api::GPUJobStatus kNone;
-    return kNone;
-  }
-
   api::GPUQueueStatus QueueStatus(const std::string& name) {
     fleet_.Reconcile();
     api::GPUQueueStatus out;
@@ -110,7 +87,6 @@ class QueuesTest : public testing::Test {
     return "";
   }
 
-  World world_;
   op::GatedPodController gated_;
   op::FleetController fleet_;
   std::map<std::string, std::vector<op::ObjectKey>> shown_;
