@@ -9,6 +9,8 @@
 
 #include "core/model/saturate.h"
 #include "core/placement/shape.h"
+#include "core/queue/choice.h"
+#include "core/queue/elastic.h"
 #include "core/queue/explain.h"
 #include "core/queue/gate.h"
 #include "core/queue/holds.h"
@@ -47,9 +49,15 @@ std::optional<Millis> RunTime(const Job& job) {
 }
 
 std::string ShapeOfJob(const Job& job, TimePoint now) {
-  std::string shape;
+  std::string shape = std::to_string(static_cast<int>(job.selection)) + "/";
   for (std::size_t i = 0; i < job.variants.size(); ++i) {
-    shape += placement::ShapeOf(job, job.variants[i]) + (MayUse(job, i, now) ? "/" : "-");
+    const Variant& variant = job.variants[i];
+    shape += placement::ShapeOf(job, variant) + (MayUse(job, i, now) ? "/" : "-") +
+             std::to_string(variant.max_nano_per_hour.value_or(-1)) + "/" +
+             std::to_string(variant.relative_throughput_milli.value_or(-1)) + "/";
+  }
+  for (const Role& role : job.roles) {
+    shape += std::to_string(role.min_replicas.value_or(-1)) + "/";
   }
   const auto run = RunTime(job);
   shape += std::to_string(run ? run->v : -1) + "/" + std::to_string(job.priority);
@@ -66,6 +74,7 @@ class Cycle {
     const Job* job = nullptr;
     int queue = kNoQueue;
     bool started = false;
+    bool ordered = false;  // waiting.order is known
     Waiting waiting;
   };
 
@@ -74,25 +83,34 @@ class Cycle {
   void CarryHolds();
   void GiveTurns();
   void TakeTurn(Turns& turns, const Candidate& candidate);
+  const std::vector<std::size_t>& OrderOf(Line& line);
+  bool IsOpen(const Line& line, std::size_t variant, const StrictHeads& behind) const;
+  bool IsOutpaced(Line& line, std::size_t variant);
   bool TryAssign(Line& line, const StrictHeads& behind);
+  bool TrySmaller(Line& line, const StrictHeads& behind);
   bool TryBeforeHolds(Line& line, const StrictHeads& behind, Turns& turns);
   bool TryLane(Line& line, Lane& lane, std::size_t variant, const std::string* remember);
+  void Start(Line& line, const Job& gang, std::size_t variant, Lane& lane,
+             std::vector<placement::PodPlacement> pods);
   bool TryEvict(Line& line, const StrictHeads& behind);
   bool TryReserve(Line& line);
   void Wait(Line& line, const HeldPlace& held);
-  bool CouldEverStart(const Job& job, int queue, const Variant& variant);
+  bool CouldEverStart(const Job& job, int queue, std::size_t variant);
+  bool Settles(const Job& job) const;
   void BlockStrict(const Line& line);
   StrictHeads Behind(const Line& line) const;
   void WriteRefusals();
 
   const Snapshot& snapshot_;
   Space space_;
+  Choice choice_;
   Shares shares_;
   Preemption preemption_;
   HoldKeeper holds_;
   std::vector<Line> lines_;           // by order
   std::map<int, StrictHeads> heads_;  // of Strict queues
   std::set<int> reserved_;            // queues that have a reservation
+  std::set<Vendor> settling_;
   int new_reservations_ = 0;
   Plan plan_;
 };
@@ -100,9 +118,11 @@ class Cycle {
 Cycle::Cycle(const Snapshot& snapshot)
     : snapshot_(snapshot),
       space_(snapshot),
+      choice_(snapshot),
       shares_(space_.tree, snapshot.past_use, snapshot.now),
       preemption_(space_, snapshot),
-      holds_(space_, snapshot) {}
+      holds_(space_, snapshot),
+      settling_(snapshot.settling.begin(), snapshot.settling.end()) {}
 
 // Who may stand in line at all.
 void Cycle::Admit() {
@@ -137,34 +157,118 @@ void Cycle::Drain() {
 }
 
 bool Cycle::TryLane(Line& line, Lane& lane, std::size_t variant, const std::string* remember) {
-  const Job& job = *line.job;
-  const Variant& one = job.variants[variant];
-  const std::int64_t need = DevicesNeeded(job, one);
+  const Job* job = choice_.In(lane.pool, *line.job, variant);
+  if (job == nullptr) return false;
+  const Variant& one = job->variants[variant];
+  const std::int64_t need = DevicesNeeded(*job, one);
   if (space_.tree.NeverMore(line.queue, lane.kind, need)) return false;
   if (space_.Shortage(line.queue, lane.kind, need)) return false;
-  auto pods = space_.Search(lane, job, one);
+  auto pods = space_.Search(lane, *job, one);
   if (!pods) {
-    if (remember != nullptr) lane.refused.insert(*remember);
+    if (remember != nullptr && job == line.job) lane.refused.insert(*remember);
     return false;
   }
-  space_.Start(job, variant, lane, line.queue, *pods, snapshot_.now);
+  Start(line, *job, variant, lane, std::move(*pods));
+  return true;
+}
+
+void Cycle::Start(Line& line, const Job& gang, std::size_t variant, Lane& lane,
+                  std::vector<placement::PodPlacement> pods) {
+  space_.Start(gang, variant, lane, line.queue, pods, snapshot_.now);
   line.started = true;
-  plan_.assignments.push_back(Assignment{.job = job.uid,
+  plan_.assignments.push_back(Assignment{.job = gang.uid,
                                          .variant = variant,
                                          .pool = lane.pool,
-                                         .devices = need,
-                                         .pods = std::move(*pods)});
-  return true;
+                                         .devices = DevicesNeeded(gang, gang.variants[variant]),
+                                         .pods = std::move(pods)});
+}
+
+// The variants that the job may start as, in the order of its policy.
+const std::vector<std::size_t>& Cycle::OrderOf(Line& line) {
+  if (line.ordered) return line.waiting.order;
+  std::vector<bool> possible;
+  if (line.job->selection == SelectionPolicy::kLowestCost) {
+    for (std::size_t i = 0; i < line.job->variants.size(); ++i) {
+      possible.push_back(settling_.contains(line.job->variants[i].vendor) ||
+                         CouldEverStart(*line.job, line.queue, i));
+    }
+  }
+  line.waiting.order = choice_.Order(*line.job, possible);
+  line.ordered = true;
+  return line.waiting.order;
+}
+
+bool Cycle::IsOpen(const Line& line, std::size_t variant, const StrictHeads& behind) const {
+  return !behind.contains(line.job->variants[variant].vendor) &&
+         MayUse(*line.job, variant, snapshot_.now);
+}
+
+// EarliestStart: the job would have ended sooner if it waited for a faster variant.
+bool Cycle::IsOutpaced(Line& line, std::size_t variant) {
+  const Job& job = *line.job;
+  if (job.selection != SelectionPolicy::kEarliestStart || !job.estimated_duration) return false;
+  const auto candidate = [&](std::size_t i) {
+    order::Candidate one;
+    one.throughput_milli = job.variants[i].relative_throughput_milli;
+    return one;
+  };
+  for (const std::size_t faster : line.waiting.order) {
+    if (faster == variant) break;
+    for (Lane* lane : space_.lanes.Of(job.variants[faster].vendor)) {
+      const Job* there = choice_.In(lane->pool, job, faster);
+      if (there == nullptr) continue;
+      const auto way = FindWay(space_, *there, faster, *lane, line.queue, holds_.ByEnd());
+      const auto at = way ? holds_.EndOf(way->leavers) : std::nullopt;
+      if (at && order::WorthWaiting(candidate(variant), candidate(faster), snapshot_.now, *at,
+                                    job.estimated_duration)) {
+        line.waiting.outpaced.insert(variant);
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 bool Cycle::TryAssign(Line& line, const StrictHeads& behind) {
   const Job& job = *line.job;
-  for (std::size_t i = 0; i < job.variants.size(); ++i) {
-    if (behind.contains(job.variants[i].vendor) || !MayUse(job, i, snapshot_.now)) continue;
-    const std::string shape = placement::ShapeOf(job, job.variants[i]);
-    for (Lane* lane : space_.lanes.Of(job.variants[i].vendor)) {
-      if (!lane->refused.contains(shape) && TryLane(line, *lane, i, &shape)) return true;
+  for (const std::size_t i : OrderOf(line)) {
+    const Vendor vendor = job.variants[i].vendor;
+    if (IsOpen(line, i, behind) && !IsOutpaced(line, i)) {
+      const std::string shape = placement::ShapeOf(job, job.variants[i]);
+      for (Lane* lane : space_.lanes.Of(vendor)) {
+        if (!lane->refused.contains(shape) && TryLane(line, *lane, i, &shape)) return true;
+      }
     }
+    if (settling_.contains(vendor)) return false;  // nodes not heard yet may have room for it
+  }
+  return false;
+}
+
+// The largest gang that fits now of a job that may start with fewer pods than it asks for.
+bool Cycle::TrySmaller(Line& line, const StrictHeads& behind) {
+  if (!IsElastic(*line.job) || Settles(*line.job)) return false;
+  for (const std::size_t i : OrderOf(line)) {
+    if (!IsOpen(line, i, behind) || IsOutpaced(line, i)) continue;
+    std::optional<Job> best;
+    Lane* best_lane = nullptr;
+    for (Lane* lane : space_.lanes.Of(line.job->variants[i].vendor)) {
+      const Job* job = choice_.In(lane->pool, *line.job, i);
+      if (job == nullptr) continue;
+      auto gang = LargestThatFits(*job, [&](const Job& smaller) {
+        const Variant& variant = smaller.variants[i];
+        const std::int64_t need = DevicesNeeded(smaller, variant);
+        return !space_.tree.NeverMore(line.queue, lane->kind, need) &&
+               !space_.Shortage(line.queue, lane->kind, need) &&
+               space_.Search(*lane, smaller, variant).has_value();
+      });
+      if (!gang || (best && PodCount(*gang) <= PodCount(*best))) continue;
+      best = std::move(gang);
+      best_lane = lane;
+    }
+    if (!best) continue;
+    auto pods = space_.Search(*best_lane, *best, best->variants[i]);
+    Start(line, *best, i, *best_lane, std::move(*pods));
+    return true;
   }
   return false;
 }
@@ -172,7 +276,7 @@ bool Cycle::TryAssign(Line& line, const StrictHeads& behind) {
 // What is promised to others from a certain time on may be used by whoever is sure to have ended.
 bool Cycle::TryBeforeHolds(Line& line, const StrictHeads& behind, Turns& turns) {
   const auto run = RunTime(*line.job);
-  if (!run) return false;
+  if (!run || Settles(*line.job)) return false;
   const TimePoint end = snapshot_.now + *run;
   std::vector<HeldPlace*> later;
   for (HeldPlace& held : space_.held()) {
@@ -183,10 +287,9 @@ bool Cycle::TryBeforeHolds(Line& line, const StrictHeads& behind, Turns& turns) 
   if (later.empty()) return false;
   for (HeldPlace* held : later) space_.Unbook(*held);
   bool started = false;
-  for (std::size_t i = 0; i < line.job->variants.size() && !started; ++i) {
-    const Vendor vendor = line.job->variants[i].vendor;
-    if (behind.contains(vendor) || !MayUse(*line.job, i, snapshot_.now)) continue;
-    for (Lane* lane : space_.lanes.Of(vendor)) {
+  for (const std::size_t i : OrderOf(line)) {
+    if (started || !IsOpen(line, i, behind) || IsOutpaced(line, i)) continue;
+    for (Lane* lane : space_.lanes.Of(line.job->variants[i].vendor)) {
       started = started || TryLane(line, *lane, i, nullptr);
     }
   }
@@ -203,16 +306,18 @@ void Cycle::Wait(Line& line, const HeldPlace& held) { line.waiting.held = &held;
 // The way that loses least among all variants and places.
 bool Cycle::TryEvict(Line& line, const StrictHeads& behind) {
   const Job& job = *line.job;
-  if (!preemption_.MayEvict(job, line.queue)) return false;
+  if (!settling_.empty() || !preemption_.MayEvict(job, line.queue)) return false;
   std::optional<Way> best;
   std::int64_t best_cost = 0;
-  for (std::size_t i = 0; i < job.variants.size(); ++i) {
-    if (behind.contains(job.variants[i].vendor) || !MayUse(job, i, snapshot_.now)) continue;
+  for (const std::size_t i : OrderOf(line)) {
+    if (!IsOpen(line, i, behind)) continue;
     for (Lane* lane : space_.lanes.Of(job.variants[i].vendor)) {
-      if (space_.tree.NeverMore(line.queue, lane->kind, DevicesNeeded(job, job.variants[i]))) {
+      const Job* there = choice_.In(lane->pool, job, i);
+      if (there == nullptr ||
+          space_.tree.NeverMore(line.queue, lane->kind, DevicesNeeded(job, job.variants[i]))) {
         continue;
       }
-      auto way = preemption_.FindVictims(job, i, *lane, line.queue);
+      auto way = preemption_.FindVictims(*there, i, *lane, line.queue);
       if (!way) continue;
       const std::int64_t cost = preemption_.CostOf(*way);
       if (best && best_cost <= cost) continue;
@@ -236,19 +341,21 @@ bool Cycle::TryEvict(Line& line, const StrictHeads& behind) {
 bool Cycle::TryReserve(Line& line) {
   const Job& job = *line.job;
   const Queue& queue = space_.tree.At(line.queue);
-  if (queue.order == QueueOrder::kBestEffort || reserved_.contains(line.queue) ||
-      new_reservations_ >= kMostNewReservations ||
+  if (!settling_.empty() || queue.order == QueueOrder::kBestEffort ||
+      reserved_.contains(line.queue) || new_reservations_ >= kMostNewReservations ||
       snapshot_.now < WaitsSince(job) + queue.starvation_bound) {
     return false;
   }
   std::optional<Way> best;
   std::optional<TimePoint> best_at;
-  for (std::size_t i = 0; i < job.variants.size(); ++i) {
+  for (const std::size_t i : OrderOf(line)) {
     for (Lane* lane : space_.lanes.Of(job.variants[i].vendor)) {
-      if (space_.tree.NeverMore(line.queue, lane->kind, DevicesNeeded(job, job.variants[i]))) {
+      const Job* there = choice_.In(lane->pool, job, i);
+      if (there == nullptr ||
+          space_.tree.NeverMore(line.queue, lane->kind, DevicesNeeded(job, job.variants[i]))) {
         continue;
       }
-      auto way = FindWay(space_, job, i, *lane, line.queue, holds_.ByEnd());
+      auto way = FindWay(space_, *there, i, *lane, line.queue, holds_.ByEnd());
       if (!way) continue;
       const auto at = holds_.EndOf(way->leavers);
       const bool sooner = !best || (at && (!best_at || *at < *best_at));
@@ -264,24 +371,37 @@ bool Cycle::TryReserve(Line& line) {
   return true;
 }
 
-bool Cycle::CouldEverStart(const Job& job, int queue, const Variant& variant) {
-  const std::int64_t need = DevicesNeeded(job, variant);
-  const std::string shape = placement::ShapeOf(job, variant);
-  const auto& lanes = space_.lanes.Of(variant.vendor);
+bool Cycle::CouldEverStart(const Job& job, int queue, std::size_t variant) {
+  const Vendor vendor = job.variants[variant].vendor;
+  const auto& lanes = space_.lanes.Of(vendor);
   return std::any_of(lanes.begin(), lanes.end(), [&](Lane* lane) {
-    if (space_.tree.NeverMore(queue, lane->kind, need)) return false;
-    const auto [known, added] = lane->possible.try_emplace(shape);
-    if (added) known->second = lane->explainer.CouldEverFit(job, variant);
+    const Job* in = choice_.In(lane->pool, job, variant);
+    if (in == nullptr) return false;
+    std::optional<Job> made;
+    const Job& least = Smallest(*in, &made);
+    const Variant& one = least.variants[variant];
+    if (space_.tree.NeverMore(queue, lane->kind, DevicesNeeded(least, one))) return false;
+    const auto [known, added] = lane->possible.try_emplace(placement::ShapeOf(least, one));
+    if (added) known->second = lane->explainer.CouldEverFit(least, one);
     return known->second;
   });
+}
+
+// Some node that was open before the operator's start, and has not been heard since, could serve
+// the job.
+bool Cycle::Settles(const Job& job) const {
+  return !settling_.empty() &&
+         std::any_of(job.variants.begin(), job.variants.end(),
+                     [&](const Variant& v) { return settling_.contains(v.vendor); });
 }
 
 void Cycle::BlockStrict(const Line& line) {
   if (space_.tree.At(line.queue).order != QueueOrder::kStrict) return;
   StrictHeads& heads = heads_[line.queue];
-  for (const Variant& variant : line.job->variants) {
-    if (!CouldEverStart(*line.job, line.queue, variant)) continue;
-    const auto [head, added] = heads.emplace(variant.vendor, line.job);
+  for (std::size_t i = 0; i < line.job->variants.size(); ++i) {
+    const Vendor vendor = line.job->variants[i].vendor;
+    if (!settling_.contains(vendor) && !CouldEverStart(*line.job, line.queue, i)) continue;
+    const auto [head, added] = heads.emplace(vendor, line.job);
     if (!added && RankOf(*line.job) < RankOf(*head->second)) head->second = line.job;
   }
 }
@@ -308,7 +428,10 @@ void Cycle::CarryHolds() {
     const auto at = by_uid.find(hold.job);
     if (at == by_uid.end() || at->second->waiting.held != nullptr) continue;
     Line& line = *at->second;
-    HeldPlace* held = holds_.Renew(hold, *line.job, line.queue);
+    if (hold.variant >= line.job->variants.size()) continue;
+    const Job* there = choice_.In(hold.pool, *line.job, hold.variant);
+    if (there == nullptr) continue;
+    HeldPlace* held = holds_.Renew(hold, *there, line.queue);
     if (held == nullptr) continue;
     Wait(line, *held);
     if (!hold.by_eviction) reserved_.insert(line.queue);
@@ -321,14 +444,7 @@ void Cycle::CarryHolds() {
     const bool started = elsewhere || TryLane(*line, *held->lane, held->hold.variant, nullptr) ||
                          holds_.CanStart(*held);
     if (!line->started && started) {  // exactly where it was promised
-      Lane& lane = *held->lane;
-      space_.Start(*line->job, held->hold.variant, lane, line->queue, held->pods, snapshot_.now);
-      line->started = true;
-      plan_.assignments.push_back({.job = line->job->uid,
-                                   .variant = held->hold.variant,
-                                   .pool = lane.pool,
-                                   .devices = held->devices,
-                                   .pods = held->pods});
+      Start(*line, *line->job, held->hold.variant, *held->lane, held->pods);
     }
     const bool was_reserved = !held->hold.by_eviction;
     if (started || (was_reserved && TryEvict(*line, {}))) {
@@ -346,7 +462,7 @@ void Cycle::CarryHolds() {
 void Cycle::TakeTurn(Turns& turns, const Candidate& candidate) {
   Line& line = lines_[candidate.order];
   const StrictHeads behind = Behind(line);
-  if (TryAssign(line, behind) || TryBeforeHolds(line, behind, turns)) {
+  if (TryAssign(line, behind) || TryBeforeHolds(line, behind, turns) || TrySmaller(line, behind)) {
     turns.Pass(candidate);
     return;
   }
@@ -383,9 +499,13 @@ void Cycle::WriteRefusals() {
   for (const Line& line : lines_) {
     if (!line.started) ++of[line.job->queue];
   }
-  RefusalWriter writer(space_, heads_, snapshot_.now);
-  for (const Line& line : lines_) {
+  RefusalWriter writer(space_, choice_, heads_, snapshot_.now);
+  for (Line& line : lines_) {
     if (line.started) continue;
+    if (line.waiting.reason.empty()) {
+      if (Settles(*line.job)) continue;
+      OrderOf(line);
+    }
     Refusal refusal = writer.Write(line.waiting);
     refusal.ahead = ahead[line.job->queue]++;
     refusal.of = of[line.job->queue];

@@ -8,6 +8,7 @@
 #include "core/model/fleet.h"
 #include "core/model/job.h"
 #include "core/placement/gang.h"
+#include "core/queue/order/select.h"
 
 namespace bimetal::core::queue {
 
@@ -67,6 +68,12 @@ struct PastEviction {
   TimePoint at;
 };
 
+// What devices cost in a pool now, by its PriceBook.
+struct PoolPrices {
+  PoolName pool;
+  std::vector<order::DevicePrice> prices;  // one for each vendor and model
+};
+
 // Everything a decision depends on. Immutable.
 struct Snapshot {
   TimePoint now;
@@ -80,6 +87,10 @@ struct Snapshot {
   std::vector<Hold> holds;       // those of the plan before
   std::vector<PastUse> past_use;
   std::vector<PastEviction> past_evictions;
+  // Of the pools that have a PriceBook; may be missing where no pending job asks for prices.
+  std::vector<PoolPrices> prices;
+  // Vendors of which some nodes that were open have not been heard since the operator's start.
+  std::vector<Vendor> settling;
 };
 
 struct Assignment {
@@ -132,9 +143,11 @@ struct Plan {
 // One cycle. Queues take turns: first those whose next job stays within what is guaranteed to them,
 // then by share of what they used (where fair shares are on among the children of one parent), then
 // by priority (high first), creation and uid of the next job. Within a queue the order is that of
-// priority, creation and uid; variants in order; pools of the variant's vendor by name, device
-// classes of a pool by name. Each job gets its whole gang in one class of one pool, or a refusal.
-// Goes on until nothing fits; jobs of one shape are tried once.
+// priority, creation and uid; variants in the order of the job's selection policy; pools of the
+// variant's vendor by name, device classes of a pool by name. Each job gets its whole gang in one
+// class of one pool, or a refusal; an elastic job that finds no room for all its pods gets the
+// largest gang that fits, down to its minimum. Goes on until nothing fits; jobs of one shape are
+// tried once.
 //
 // A job that may evict others and does not fit does so only where a trial has placed it with the
 // victims gone; its place is held for it from then on. A job that has waited longer than its
@@ -146,12 +159,18 @@ struct Plan {
 // jobs by level and job order, then running jobs by job order): every start, with evictions or
 // without, makes this greater, so without events from outside decisions come to an end.
 //
+// While a vendor settles nothing is decided for good that its unheard nodes could make wrong: no
+// job falls back from a variant on it to a later one or to a smaller gang, nobody is evicted,
+// nothing is reserved, and jobs that could use it get no refusal, so that what they were told last
+// stands.
+//
 // Pure and independent of the order of its inputs.
 //
 // Reasons: QueueNotFound, QueueNotAllowed, QueueStopped, QueueInvalid, ExceedsLimit (of the whole
 // job, without blockers); NoMatchingDevice, ExceedsCapacity, ExceedsLimit (never); WaitingForQuota,
 // WaitingForDevices, WaitingForTopology, WaitingForValidation, WaitingForNodeCapacity,
-// WaitingForPreemption, Reserved.
+// WaitingForPreemption, WaitingForPrice, WaitingForCheaperVariant, WaitingForFasterVariant,
+// Reserved.
 Plan Decide(const Snapshot& snapshot);
 
 }  // namespace bimetal::core::queue

@@ -29,6 +29,12 @@ Job AtSize(const Job& job, std::int64_t size) {
   return out;
 }
 
+const Job& Smallest(const Job& job, std::optional<Job>* made) {
+  if (!IsElastic(job)) return job;
+  *made = AtSize(job, 0);
+  return **made;
+}
+
 std::optional<Job> LargestThatFits(const Job& job, const std::function<bool(const Job&)>& fits) {
   std::optional<Job> best;
   std::int64_t low = 0, high = SmallerSizes(job) - 1;

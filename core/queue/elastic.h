@@ -19,6 +19,9 @@ std::int64_t SmallerSizes(const Job& job);
 // others, and never beyond what it asks for. Roles never shrink as `size` grows.
 Job AtSize(const Job& job, std::int64_t size);
 
+// The smallest gang of `job`: itself where it is not elastic, else made in `*made`.
+const Job& Smallest(const Job& job, std::optional<Job>* made);
+
 // The largest of the smaller sizes for which `fits` is true, as a job of that size; nullopt where
 // not even the smallest fits. Asks a number of times that grows with the logarithm of the sizes,
 // and takes it that what fits a gang fits every smaller one.

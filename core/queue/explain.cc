@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/cost/cost.h"
 #include "core/placement/shape.h"
+#include "core/queue/elastic.h"
 #include "core/queue/gate.h"
 #include "core/queue/preempt.h"
 #include "core/queue/rank.h"
@@ -16,7 +18,11 @@ std::string Number(std::int64_t n) { return std::to_string(n); }
 std::string Sentence(const VariantFinding& finding) {
   const VariantBlocker& blocker = finding.blocker;
   std::string text = "variant " + blocker.variant + " needs " + Number(blocker.need) +
-                     (blocker.need == 1 ? " device" : " devices") + " in one pool, ";
+                     (blocker.need == 1 ? " device" : " devices") + " in one pool";
+  if (blocker.reason == "WaitingForPrice") {
+    return text + "; it can start when " + blocker.unblocked_by;
+  }
+  text += ", ";
   if (blocker.reason == "WaitingForQuota") {
     text += Number(blocker.free) + " are left of the queue's quota";
   } else if (blocker.reason == "ExceedsLimit") {
@@ -229,11 +235,13 @@ void RefusalWriter::FindQuota(const Waiting& waiting, Lane& lane, const Variant&
   }
 }
 
-VariantFinding RefusalWriter::FindIn(Lane& lane, const Waiting& waiting, const Variant& variant) {
-  const placement::GangResult& placed = PlaceIn(lane, *waiting.job, variant);
+VariantFinding RefusalWriter::FindIn(Lane& lane, const Waiting& waiting, const Job& job,
+                                     std::size_t index) {
+  const Variant& variant = job.variants[index];
+  const placement::GangResult& placed = PlaceIn(lane, job, variant);
   VariantFinding finding;
   finding.blocker.variant = variant.name;
-  finding.blocker.need = DevicesNeeded(*waiting.job, variant);
+  finding.blocker.need = DevicesNeeded(job, variant);
   finding.blocker.free = placed.free;
   finding.blocker.reason = ReasonOf(placed.obstacle);
   finding.blocker.unblocked_by = placed.unblocked_by;
@@ -252,22 +260,73 @@ VariantFinding RefusalWriter::FindIn(Lane& lane, const Waiting& waiting, const V
   return finding;
 }
 
-VariantFinding RefusalWriter::Find(const Waiting& waiting, std::size_t index) {
-  if (auto held = FindingOfHold(waiting, index)) return *held;
-  const Variant& variant = waiting.job->variants[index];
+// The lane that comes closest, of an elastic job for its smallest gang; nullopt: the vendor has no
+// lane.
+std::optional<VariantFinding> RefusalWriter::FindInAny(const Waiting& waiting, std::size_t index) {
+  const auto& lanes = space_.lanes.Of(waiting.job->variants[index].vendor);
+  if (lanes.empty()) return std::nullopt;
   std::optional<VariantFinding> best;
-  for (Lane* lane : space_.lanes.Of(variant.vendor)) {
-    VariantFinding finding = FindIn(*lane, waiting, variant);
+  for (Lane* lane : lanes) {
+    const Job* in = choice_.In(lane->pool, *waiting.job, index);
+    if (in == nullptr) continue;
+    std::optional<Job> made;
+    VariantFinding finding = FindIn(*lane, waiting, Smallest(*in, &made), index);
     if (!best || LaneDistance(finding) < LaneDistance(*best)) best = std::move(finding);
   }
-  if (best) {
-    if (!best->never && !MayUse(*waiting.job, index, now_)) {
-      best->blocker.unblocked_by =
-          "it has waited for " + FormatDuration(*waiting.job->fallback_after) +
-          " (spec.selection.fallbackAfter), and " + best->blocker.unblocked_by;
-    }
+  return best ? best : TooDear(*waiting.job, index);
+}
+
+// Every pool asks more than the job pays, or names no price.
+VariantFinding RefusalWriter::TooDear(const Job& job, std::size_t index) const {
+  const Variant& variant = job.variants[index];
+  std::optional<std::int64_t> lowest;
+  for (Lane* lane : space_.lanes.Of(variant.vendor)) {
+    const auto price = choice_.LowestPrice(lane->pool, variant);
+    if (price) lowest = std::min(*price, lowest.value_or(*price));
+  }
+  const auto text = [](std::int64_t nano) { return cost::FormatMoney(NanoCurrency{nano}); };
+  VariantFinding finding;
+  finding.blocker.variant = variant.name;
+  finding.blocker.need = DevicesNeeded(job, variant);
+  finding.blocker.reason = "WaitingForPrice";
+  finding.blocker.unblocked_by = "a device of it costs at most " +
+                                 text(*variant.max_nano_per_hour) + " an hour (maxPricePerHour); " +
+                                 (lowest ? "the cheapest costs " + text(*lowest)
+                                         : "no PriceBook of its pools has a price for it now");
+  return finding;
+}
+
+// What the job's own choice among its variants adds.
+void RefusalWriter::AddChoice(const Waiting& waiting, std::size_t index,
+                              VariantFinding* finding) const {
+  VariantBlocker& blocker = finding->blocker;
+  if (finding->never || blocker.reason == "WaitingForPrice") return;
+  if (!MayUse(*waiting.job, index, now_)) {
+    blocker.unblocked_by = "it has waited for " + FormatDuration(*waiting.job->fallback_after) +
+                           " (spec.selection.fallbackAfter), and " + blocker.unblocked_by;
+    return;
+  }
+  const auto& order = waiting.order;
+  if (order.empty()) return;
+  const std::string first = "variant " + waiting.job->variants[order.front()].name;
+  if (std::find(order.begin(), order.end(), index) == order.end()) {
+    blocker.reason = "WaitingForCheaperVariant";
+    blocker.unblocked_by = "it costs no more for the same work than " + first +
+                           ", for which the job waits (spec.selection: LowestCost)";
+  } else if (waiting.outpaced.contains(index)) {
+    blocker.reason = "WaitingForFasterVariant";
+    blocker.unblocked_by =
+        "waiting for " + first + " no longer ends the job sooner (spec.selection: EarliestStart)";
+  }
+}
+
+VariantFinding RefusalWriter::Find(const Waiting& waiting, std::size_t index) {
+  if (auto held = FindingOfHold(waiting, index)) return *held;
+  if (auto best = FindInAny(waiting, index)) {
+    AddChoice(waiting, index, &*best);
     return *best;
   }
+  const Variant& variant = waiting.job->variants[index];
   VariantFinding none;
   none.blocker.variant = variant.name;
   none.blocker.need = DevicesNeeded(*waiting.job, variant);

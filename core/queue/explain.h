@@ -2,11 +2,13 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/placement/gang.h"
+#include "core/queue/choice.h"
 #include "core/queue/cycle.h"
 #include "core/queue/space.h"
 
@@ -37,6 +39,8 @@ struct Waiting {
   std::string reason, message;
   bool never = false;
   const HeldPlace* held = nullptr;  // what is held for it
+  std::vector<std::size_t> order;   // the variants that it may start as, by its selection policy
+  std::set<std::size_t> outpaced;   // of these, the ones that waiting for a faster one beats
 };
 
 // A Strict queue's job that others of the queue may not pass, by vendor.
@@ -46,21 +50,26 @@ using StrictHeads = std::map<Vendor, const Job*>;
 class RefusalWriter {
  public:
   // `heads` by queue. The space does not change any more.
-  RefusalWriter(Space& space, const std::map<int, StrictHeads>& heads, TimePoint now)
-      : space_(space), heads_(heads), now_(now) {}
+  RefusalWriter(Space& space, Choice& choice, const std::map<int, StrictHeads>& heads,
+                TimePoint now)
+      : space_(space), choice_(choice), heads_(heads), now_(now) {}
 
   Refusal Write(const Waiting& waiting);
 
  private:
   std::optional<VariantFinding> FindingOfHold(const Waiting& waiting, std::size_t variant) const;
   VariantFinding Find(const Waiting& waiting, std::size_t variant);
-  VariantFinding FindIn(Lane& lane, const Waiting& waiting, const Variant& variant);
+  VariantFinding FindIn(Lane& lane, const Waiting& waiting, const Job& job, std::size_t variant);
+  std::optional<VariantFinding> FindInAny(const Waiting& waiting, std::size_t variant);
+  VariantFinding TooDear(const Job& job, std::size_t variant) const;
+  void AddChoice(const Waiting& waiting, std::size_t variant, VariantFinding* finding) const;
   void FindQuota(const Waiting& waiting, Lane& lane, const Variant& variant,
                  VariantFinding* finding) const;
   const placement::GangResult& PlaceIn(Lane& lane, const Job& job, const Variant& variant);
   const Job* AheadOf(const Waiting& waiting, Vendor vendor) const;
 
   Space& space_;
+  Choice& choice_;
   const std::map<int, StrictHeads>& heads_;
   TimePoint now_;
 };

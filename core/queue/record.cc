@@ -147,10 +147,19 @@ void Fields(A& a, PastEviction& p) {
   a("queue", p.queue), a("at", p.at);
 }
 template <class A>
+void Fields(A& a, order::DevicePrice& p) {
+  a("vendor", p.vendor), a("model", p.model), a("nanoPerHour", p.nano_per_hour);
+}
+template <class A>
+void Fields(A& a, PoolPrices& p) {
+  a("pool", p.pool), a("prices", p.prices);
+}
+template <class A>
 void Fields(A& a, Snapshot& s) {
   a("now", s.now), a("nodes", s.nodes), a("pools", s.pools), a("queues", s.queues);
   a("namespaces", s.namespaces), a("pods", s.pods), a("running", s.running), a("jobs", s.pending);
   a("holds", s.holds), a("pastUse", s.past_use), a("pastEvictions", s.past_evictions);
+  a("prices", s.prices), a("settling", s.settling);
 }
 template <class A>
 void Fields(A& a, Assignment& x) {

@@ -3,7 +3,28 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/cost/cost.h"
+#include "core/queue/choice.h"
+
 namespace bimetal::op {
+
+namespace {
+
+// The prices of the pools whose PriceBook can be read. What is wrong with a book is told by whoever
+// bills by it.
+std::vector<core::queue::PoolPrices> PricesOf(const Store& store, TimePoint now) {
+  std::vector<core::queue::PoolPrices> out;
+  for (const auto& [name, pool] : store.pools) {
+    const auto object = store.price_books.find(pool.spec().price_book_name());
+    if (object == store.price_books.end()) continue;
+    const auto book = core::cost::PriceBookFromApi(object->second);
+    if (!book) continue;
+    out.push_back({.pool = PoolName{name}, .prices = core::queue::order::PricesAt(*book, now)});
+  }
+  return out;
+}
+
+}  // namespace
 
 SchedulingCycle::SchedulingCycle(const Clock& clock, const Store& store,
                                  const NodeController& nodes, std::vector<Claimant*> claimants)
@@ -42,6 +63,10 @@ core::queue::Snapshot SchedulingCycle::MakeSnapshot() const {
   for (auto& pod : AssumedPods()) out.pods.push_back(std::move(pod));
   for (const Claimant* claimant : claimants_) claimant->AddTo(&out);
   out.holds = holds_;
+  if (std::any_of(out.pending.begin(), out.pending.end(), core::queue::AsksForPrices)) {
+    out.prices = PricesOf(store_, out.now);
+  }
+  out.settling = nodes_.Settling();
   return out;
 }
 

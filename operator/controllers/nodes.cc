@@ -244,6 +244,26 @@ std::optional<TimePoint> NodeController::NextWake() const {
   return next;
 }
 
+std::vector<Vendor> NodeController::Settling() const {
+  std::set<Vendor> out;
+  if (!started_ || clock_.Now() >= *started_ + options_.stale_after) return {};
+  for (const auto& [name, object] : store_.gpu_nodes) {
+    const auto record = store_.nodes.find(name);
+    if (record == store_.nodes.end() || !record->second.node.ready) continue;
+    const auto state = states_.find(name);
+    for (const auto& status : object.status().vendors()) {
+      const auto vendor = core::ParseVendor(status.vendor());
+      if (!vendor || status.phase() != "Admitted") continue;
+      if (state != states_.end()) {
+        const auto known = state->second.vendors.find(*vendor);
+        if (known != state->second.vendors.end() && known->second.decision) continue;
+      }
+      out.insert(*vendor);
+    }
+  }
+  return {out.begin(), out.end()};
+}
+
 std::map<Vendor, core::NodeDevices> NodeController::DevicesOf(const std::string& node) const {
   std::map<Vendor, core::NodeDevices> out;
   const auto it = states_.find(node);

@@ -55,6 +55,9 @@ class NodeController {
   // The devices of a node as jobs may use them.
   std::map<core::Vendor, core::NodeDevices> DevicesOf(const std::string& node) const;
   bool OnHold(const std::string& node) const;
+  // The vendors, sorted, of which a node that was open before our start is ready and not heard yet.
+  // Soon after the start they are heard, or their silence is held against them.
+  std::vector<core::Vendor> Settling() const;
   // Jobs of several owners failed on the node: the vendor's devices there take no new work until
   // they pass again. `event` tells one such time from another; the same again is no news.
   void Suspect(const std::string& node, core::Vendor vendor, const std::string& event,

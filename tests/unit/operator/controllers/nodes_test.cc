@@ -9,6 +9,7 @@
 namespace bimetal::test {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -150,6 +151,40 @@ TEST(NodeControllerTest, AfterARestartNothingIsShutBeforeAgentsHadTimeToReport) 
   world.nodes.OnReport(world.Report("n1", "nvidia", 2));
   EXPECT_EQ(OpenDevices(world, "n1", core::Vendor::kNvidia), 2) << "the stored pass still counts";
   EXPECT_THAT(world.writes.Of("create", "pods"), IsEmpty());
+}
+
+// What the status of a node said before the operator that is under test.
+api::GPUNode Known(const std::string& name, const std::string& vendor, const std::string& phase) {
+  api::GPUNode node;
+  node.mutable_metadata()->set_name(name);
+  auto* status = node.mutable_status()->add_vendors();
+  status->set_vendor(vendor);
+  status->set_phase(phase);
+  return node;
+}
+
+TEST(NodeControllerTest, AVendorSettlesUntilItsOpenNodesAreHeardOrTheirTimeIsUp) {
+  World world;
+  world.AddNode("n1", "nvidia", 2);
+  world.AddNode("n2", "nvidia", 2);
+  world.AddNode("a1", "amd", 2);
+  world.AddNode("shut", "amd", 2);
+  world.store.gpu_nodes["n1"] = Known("n1", "nvidia", "Admitted");
+  world.store.gpu_nodes["n2"] = Known("n2", "nvidia", "Admitted");
+  world.store.gpu_nodes["a1"] = Known("a1", "amd", "Admitted");
+  world.store.gpu_nodes["shut"] = Known("shut", "amd", "Quarantined");
+  world.store.nodes["n2"].node.ready = false;
+  world.nodes.Start();
+  using core::Vendor;
+  EXPECT_THAT(world.nodes.Settling(), ElementsAre(Vendor::kAmd, Vendor::kNvidia));
+  world.nodes.OnReport(world.Report("a1", "amd", 2));
+  EXPECT_THAT(world.nodes.Settling(), ElementsAre(Vendor::kNvidia)) << "a shut node is not awaited";
+  world.nodes.OnReport(world.Report("n1", "nvidia", 2));
+  EXPECT_THAT(world.nodes.Settling(), IsEmpty()) << "nor one that is not ready";
+  world.store.nodes["n2"].node.ready = true;
+  EXPECT_THAT(world.nodes.Settling(), ElementsAre(Vendor::kNvidia));
+  world.clock.Advance(Seconds(30));
+  EXPECT_THAT(world.nodes.Settling(), IsEmpty());
 }
 
 TEST(NodePatchTest, KeepsTheTaintsOfOthersAndNamesTheVersionItRead) {
