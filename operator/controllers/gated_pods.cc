@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/log.h"
+#include "core/queue/gate.h"
 #include "operator/controllers/pause.h"
 
 namespace bimetal::op {
@@ -170,31 +171,15 @@ bool GatedPodController::WantsPlace(const Record& record) const {
 
 // Where nothing is asked of the queue but to be let in.
 WaitReason GatedPodController::RefusedByQueue(const Record& record) const {
-  const std::string& name = record.group.queue.value;
-  const auto queue = store_.queues.find(name);
-  if (queue == store_.queues.end()) {
-    return {"QueueNotFound",
-            "queue " + name + " does not exist; create that GPUQueue, or name another in the label",
-            false};
-  }
-  const std::string& name_space = record.group.waiting.front().first;
-  const auto labels = store_.namespaces.find(name_space);
-  for (const auto& [key, value] : queue->second.spec().namespace_selector().match_labels()) {
-    if (labels != store_.namespaces.end()) {
-      const auto label = labels->second.find(key);
-      if (label != labels->second.end() && label->second == value) continue;
-    }
-    return {"QueueNotAllowed",
-            "queue " + name + " is not open to namespace " + name_space +
-                "; it can start when the namespace has the label " + key + "=" + value,
-            false};
-  }
-  const std::string& policy = queue->second.spec().stop_policy();
-  if (!policy.empty() && policy != "None") {
-    return {"QueueStopped",
-            "queue " + name + " is on hold; it can start when its stopPolicy is None", false};
-  }
-  return {};
+  core::Job job;
+  job.queue = record.group.queue;
+  job.name_space = record.group.waiting.front().first;
+  const std::vector<core::Queue> queues = QueuesOf(store_);
+  const core::queue::QueueTree tree(queues, {});
+  const auto refused =
+      core::queue::RefusedByQueue(job, tree.Find(job.queue), tree, store_.namespaces);
+  if (!refused) return {};
+  return {refused->reason, refused->message, refused->never};
 }
 
 void GatedPodController::OpenAnywhere(const std::string& id, Record& record) {

@@ -188,6 +188,20 @@ TEST_F(GatedPodsTest, AQueueThatIsMissingOrStoppedIsNamedAndHealsByItself) {
   EXPECT_EQ(w_.Used("team", Vendor::kNvidia), 1);
 }
 
+TEST_F(GatedPodsTest, AStopAboveTheQueueHoldsPodsWithoutDevicesToo) {
+  w_.AdmitNodes(8, 0);
+  auto& top = w_.world.store.queues["top"];
+  top.mutable_metadata()->set_name("top");
+  top.mutable_spec()->set_stop_policy("Hold");
+  auto& team = w_.world.store.queues["team"];
+  team.mutable_metadata()->set_name("team");
+  team.mutable_spec()->set_parent_name("top");
+  w_.Show(PodMaker("bare").Label(op::kQueueNameLabel, "team"));
+  Settle();
+  EXPECT_THAT(w_.Opened(), IsEmpty());
+  EXPECT_THAT(w_.Words("bare"), StartsWith("QueueStopped: queue top, which is above queue team"));
+}
+
 TEST_F(GatedPodsTest, TheQuotaOfTheQueueHoldsForPodsToo) {
   w_.AdmitNodes(8, 0);
   auto* quota = w_.world.store.queues["default"].mutable_spec()->add_quotas();
