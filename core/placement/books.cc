@@ -1,12 +1,14 @@
 #include "core/placement/books.h"
 
 #include <algorithm>
-#include <cstdint>
+#include <bit>
+#include <cstddef>
+#include <functional>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
-#include "core/base/hash.h"
 #include "core/model/saturate.h"
 
 namespace bimetal::core::placement {
@@ -22,31 +24,43 @@ auto Identity(const Pod& pod) {
                : std::tuple(false, std::string_view(pod.uid.value), std::string_view());
 }
 
-// Uids and node names begin alike, so they are slow to compare: pods are brought together by a hash
-// of them, and told apart by themselves.
-struct Hashed {
-  std::uint64_t hash = 0;
-  const Pod* pod = nullptr;
+// Finds what was seen before under equal keys, by a hash of them. Keys begin alike (uids, names of
+// nodes), so comparing them in a sorted order is slow.
+class Seen {
+ public:
+  explicit Seen(std::size_t most) : slots_(std::bit_ceil(2 * most + 1), kNone) {}
+
+  // The place of an equal key, or `next`, which is remembered, where there is none. `is_same(i)`:
+  // what was remembered as `i` has the key.
+  template <class IsSame>
+  std::size_t FindOr(std::size_t hash, std::size_t next, IsSame is_same) {
+    const std::size_t mask = slots_.size() - 1;
+    for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
+      if (slots_[at] == kNone) return slots_[at] = next;
+      if (is_same(slots_[at])) return slots_[at];
+    }
+  }
+
+ private:
+  static constexpr std::size_t kNone = ~std::size_t{0};
+  std::vector<std::size_t> slots_;
 };
 
 // Each pod once.
 std::vector<const Pod*> Distinct(const std::vector<Pod>& pods) {
-  std::vector<Hashed> sorted;
-  sorted.reserve(pods.size());
-  for (const Pod& pod : pods) {
-    sorted.push_back({Hash64(pod.uid.value.empty() ? pod.name : pod.uid.value), &pod});
-  }
-  std::sort(sorted.begin(), sorted.end(), [](const Hashed& a, const Hashed& b) {
-    return a.hash != b.hash ? a.hash < b.hash : Identity(*a.pod) < Identity(*b.pod);
-  });
+  constexpr std::hash<std::string_view> kHash;
   std::vector<const Pod*> out;
   out.reserve(pods.size());
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    const Pod* pod = sorted[i].pod;
-    if (i == 0 || sorted[i].hash != sorted[i - 1].hash || Identity(*out.back()) != Identity(*pod)) {
-      out.push_back(pod);
-    } else if (Claim(*out.back()) < Claim(*pod)) {
-      out.back() = pod;
+  Seen seen(pods.size());
+  for (const Pod& pod : pods) {
+    const std::string& key = pod.uid.value.empty() ? pod.name : pod.uid.value;
+    const std::size_t at = seen.FindOr(kHash(key), out.size(), [&](std::size_t i) {
+      return Identity(*out[i]) == Identity(pod);
+    });
+    if (at == out.size()) {
+      out.push_back(&pod);
+    } else if (Claim(*out[at]) < Claim(pod)) {
+      out[at] = &pod;
     }
   }
   return out;
@@ -55,18 +69,16 @@ std::vector<const Pod*> Distinct(const std::vector<Pod>& pods) {
 }  // namespace
 
 Books MakeBooks(const std::vector<Pod>& pods) {
-  std::vector<Hashed> by_node;
-  by_node.reserve(pods.size());
-  for (const Pod* pod : Distinct(pods)) {
-    if (!pod->node.value.empty()) by_node.push_back({Hash64(pod->node.value), pod});
-  }
-  std::sort(by_node.begin(), by_node.end(), [](const Hashed& a, const Hashed& b) {
-    return a.hash != b.hash ? a.hash < b.hash : a.pod->node < b.pod->node;
-  });
+  constexpr std::hash<std::string_view> kHash;
   std::vector<std::pair<const NodeName*, NodeUse>> uses;
-  for (const auto& [hash, pod] : by_node) {
-    if (uses.empty() || *uses.back().first != pod->node) uses.emplace_back(&pod->node, NodeUse{});
-    NodeUse& use = uses.back().second;
+  Seen seen(pods.size());
+  for (const Pod* pod : Distinct(pods)) {
+    if (pod->node.value.empty()) continue;
+    const std::size_t at = seen.FindOr(kHash(pod->node.value), uses.size(), [&](std::size_t i) {
+      return *uses[i].first == pod->node;
+    });
+    if (at == uses.size()) uses.emplace_back(&pod->node, NodeUse{});
+    NodeUse& use = uses[at].second;
     use.used = use.used + pod->requests;
     for (const auto& [vendor, held] : pod->devices) {
       use.held[vendor].v = SaturatingAdd(use.held[vendor].v, held.v);

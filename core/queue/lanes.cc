@@ -18,7 +18,10 @@ struct LaneKey {
 
 std::string DeviceClassOn(const Pool& pool, const NodeDevices& devices) {
   std::optional<std::string> common;
+  const std::string* model = nullptr;
   for (const Device& device : devices.devices) {
+    if (model != nullptr && *model == device.model) continue;  // as a rule all are of one
+    model = &device.model;
     std::string one = DeviceClassOf(pool, device.model);
     if (common && *common != one) return std::string(VendorName(pool.vendor));
     common = std::move(one);
