@@ -492,6 +492,10 @@ Decision Decider::Run() {
   if (!facts_.report) {
     if (!Failed().empty()) {
       Say(Phase::kQuarantined, "CheckFailed", FailureText() + "; the agent has not reported yet");
+    } else if (!memory().seen_fingerprint.empty()) {
+      Say(Phase::kLost, "AgentSilent",
+          "the agent reported before the operator's start and has been silent since; look at its "
+          "pod on the node");
     } else {
       Say(Phase::kDiscovered, "WaitingForReport",
           "the agent has not reported yet; look at its pod on the node");

@@ -202,6 +202,10 @@ ScoreTables::Scored ScoreTables::Score(const NodeView& node, std::int64_t waste_
     const auto devices = std::max<std::int64_t>(1, static_cast<std::int64_t>(node.idle.size()));
     const std::int64_t order = cores_bind_ ? kWhole - sum.idle / devices : kPoint / 2 + spare / 256;
     scored.score += static_cast<std::int32_t>(std::clamp<std::int64_t>(order, 0, kPoint - 1));
+  } else if (cores_bind_) {
+    // Of equal nodes the fullest: its cores are the ones that can be spared.
+    scored.score +=
+        static_cast<std::int32_t>(std::clamp<std::int64_t>(kPoint - 1 - idle / 8, 0, kPoint - 1));
   }
   return scored;
 }

@@ -24,7 +24,7 @@ bool MayUse(const PodShape& shape, const DeviceKind& kind);
 
 // The policy's parameters: one set for every fleet, chosen on the public traces.
 struct ScoreWeights {
-  std::int64_t step = 20;       // milli-devices of lost usable capacity that make one point
+  std::int64_t step = 8;        // milli-devices of lost usable capacity that make one point
   std::int64_t strand = 2'500;  // thousandths: weight of devices that the idle cores cannot feed
   std::int64_t scarce = 3'200;  // milli-devices that a device costs where its pods want it all
 };

@@ -91,6 +91,17 @@ TEST_F(AdmissionTest, WithoutAReportTheNodeIsShutAndWaits) {
   EXPECT_FALSE(decision.start_run);
 }
 
+// An operator that took over from one on the node that died.
+TEST_F(AdmissionTest, ANodeThatWasHeardBeforeTheOperatorsStartAndNotSinceIsLost) {
+  memory.seen_fingerprint = "f1";
+  facts.report.reset();
+  Step();
+  EXPECT_EQ(decision.phase, Phase::kLost);
+  EXPECT_EQ(decision.reason, "AgentSilent");
+  EXPECT_TRUE(decision.shut);
+  EXPECT_FALSE(decision.start_run);
+}
+
 TEST_F(AdmissionTest, ZeroDevicesAreNotValidated) {
   Hear({});
   Step();
