@@ -124,7 +124,7 @@ inline constexpr std::int64_t kMaxPodsOfJob = 8192;
 
 // Checks everything that the CRD's schema checks and what it cannot (old servers have no CEL):
 // names, counts without overflow, quantities, resources in templates. Error kInvalid names the
-// field and the remedy: "spec.roles[0].replicas: 10000 is over 4096; use fewer pods".
+// field and the remedy: "spec.roles[0].replicas: 10000 is over 8192; use fewer pods".
 Result<Job> JobFromApi(const api::GPUJob& job, std::int64_t priority);
 
 // Pods of all roles.

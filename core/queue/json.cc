@@ -98,7 +98,7 @@ class Parser {
       BIMETAL_TRY_ASSIGN(std::string name, String());
       if (!Take(":")) return Wrong("':'");
       BIMETAL_TRY_ASSIGN(Json member, Value(depth + 1));
-      value.members.emplace_back(std::move(name), std::move(member));
+      value.members.push_back({std::move(name), std::move(member)});
       if (Take("}")) return value;
       if (!Take(",")) return Wrong("',' or '}'");
     }

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
@@ -18,10 +17,17 @@ struct Json {
   std::int64_t integer = 0;
   std::string string;
   std::vector<Json> items;
-  std::vector<std::pair<std::string, Json>> members;
+  struct Member;
+  std::vector<Member> members;
 
   // The member of this name; nullptr where there is none.
   const Json* Find(std::string_view name) const;
+};
+
+// Not a pair: clang does not take one of a type that is not complete yet.
+struct Json::Member {
+  std::string name;
+  Json value;
 };
 
 // Error kData where `text` is no such value, is nested deeper than 32, or has more after it; it

@@ -357,7 +357,8 @@ Status CheckJobs(const Snapshot& snapshot) {
     }
     for (const Role& role : job.roles) {
       if (role.replicas >= 1 && role.replicas <= kMaxPodsOfJob) continue;
-      return Fail(ErrorCode::kData, path + ".roles: replicas must be 1 to 4096");
+      return Fail(ErrorCode::kData,
+                  path + ".roles: replicas must be 1 to " + std::to_string(kMaxPodsOfJob));
     }
   }
   return {};
