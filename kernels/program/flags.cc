@@ -49,7 +49,7 @@ Problem SetNumber(const std::string& text, std::uint64_t low, std::uint64_t high
 Problem SetSeconds(const std::string& text, std::chrono::milliseconds* value) {
   std::uint64_t seconds = 0;
   const Problem problem = SetNumber(text, 1, 3600, &seconds);
-  *value = std::chrono::seconds(seconds);
+  if (!problem) *value = std::chrono::seconds(seconds);
   return problem;
 }
 

@@ -116,6 +116,8 @@ TEST(FlagsTest, EveryBadFlagIsNamedWithItsRemedy) {
   EXPECT_THAT(ErrorOf({"--memory-bytes", "1"}), HasSubstr("from 65536"));
   EXPECT_THAT(ErrorOf({"--timeout", "0"}), HasSubstr("--timeout must be"));
   EXPECT_THAT(ErrorOf({"--timeout", "5s"}), HasSubstr("--timeout must be"));
+  // More than milliseconds can count.
+  EXPECT_THAT(ErrorOf({"--timeout", "5866666666666666666"}), HasSubstr("--timeout must be"));
   EXPECT_THAT(ErrorOf({"--device", ""}), HasSubstr("--device must be"));
   EXPECT_THAT(ErrorOf({"--report", "/run/x"}), HasSubstr("unix:/path"));
   EXPECT_THAT(ErrorOf({"--report", "unix:x"}), HasSubstr("absolute path"));
