@@ -5,6 +5,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "kube/codec/json.h"
+#include "kube/config/yaml_check.h"
 
 namespace bimetal::kube {
 namespace {
@@ -79,8 +80,12 @@ Status Append(const YAML::Node& node, int depth, std::string* out) {
 
 Result<std::string> YamlToJson(std::string_view yaml) {
   if (yaml.size() > kMostBytes) return Fail(ErrorCode::kInvalid, "longer than 1 MiB");
+  const std::string text(yaml);
+  if (const auto checked = CheckYaml(text); !checked) {
+    return tl::unexpected(WithContext(checked.error(), "not YAML"));
+  }
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(yaml));
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     const YAML::Node* found = nullptr;
     for (const auto& document : documents) {
       if (document.IsNull()) continue;

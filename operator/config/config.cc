@@ -9,6 +9,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include "kube/config/yaml_check.h"
 #include "operator/config/section.h"
 
 namespace bimetal::op {
@@ -208,10 +209,12 @@ std::string_view DevicePluginName(DevicePlugin plugin) {
 }
 
 Result<Config> ParseConfig(std::string_view yaml) {
+  const std::string text(yaml);
+  BIMETAL_TRY(kube::CheckYaml(text));
   Config config;
   std::optional<Error> error;
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(yaml));
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     if (documents.size() > 1) return Fail(ErrorCode::kInvalid, "has more than one document");
     Section root(documents.empty() ? YAML::Node() : documents.front(), "", &error);
     ReadDocument(root, config);

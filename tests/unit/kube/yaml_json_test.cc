@@ -33,6 +33,9 @@ TEST(YamlJsonTest, RefusesWhatCannotBeMeant) {
   EXPECT_EQ(YamlToJson("a: 1\n---\nb: 2\n").error().message, "more than one document");
   EXPECT_TRUE(YamlToJson("---\na: 1\n---\n"));
   EXPECT_EQ(YamlToJson("a: [1").error().message.substr(0, 8), "not YAML");
+  // yaml-cpp finds document after document in it, all of them empty.
+  EXPECT_EQ(YamlToJson("a: 1\n---\n, b: 2\n").error().message,
+            "not YAML: line 3: no document begins like this");
   EXPECT_EQ(YamlToJson("? [a]\n: 1").error().message, "a key that is no text");
   EXPECT_EQ(YamlToJson(std::string(100, '[') + std::string(100, ']')).error().message,
             "nested too deeply");

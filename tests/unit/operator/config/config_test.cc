@@ -179,6 +179,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Config, BrokenYamlNamesTheLine) {
   EXPECT_TRUE(MessageOf("namespace: a\njobs: {\n").starts_with("line "));
+  EXPECT_TRUE(MessageOf(", namespace: a\n").starts_with("line 1: "));
   EXPECT_NE(MessageOf("a: *nowhere"), "accepted");
   EXPECT_NE(MessageOf(std::string(200'000, '[')), "accepted");
   EXPECT_NE(MessageOf(std::string_view("a: \0\x01\xff", 6)), "accepted");
