@@ -1,17 +1,13 @@
 // A GPUJob as a server sends it: decoded, checked, written again.
 #include "api/gpujob.pb.h"
 #include "core/model/job.h"
-#include "kube/codec/codec.h"
-#include "kube/codec/json.h"
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/round_trip.h"
 
 BIMETAL_FUZZ(text) {
-  api::GPUJob job;
-  if (!kube::FromJson(text, &job)) return;
-  core::JobFromApi(job, 0);
-  if (!kube::CheckJson(text)) return;  // parts that the codec only passes on are not checked by it
-  const std::string json = kube::ToJson(job);
-  api::GPUJob again;
-  Require(kube::FromJson(json, &again).has_value());
-  Require(kube::ToJson(again) == json);
+  api::GPUJob object;
+  if (!ReadObject(text, &object)) return;
+  const auto job = core::JobFromApi(object, 0);
+  if (!job) return Require(!job.error().message.empty());
+  Require(core::PodCount(*job) <= core::kMaxPodsOfJob);
+  for (const auto& variant : job->variants) Require(core::DevicesNeeded(*job, variant) > 0);
 }
