@@ -158,8 +158,6 @@ def classes():
                 lambda n, d, unit=unit: n.fault(d, "compute", unit=unit))))
         out.append((f"memory and compute of one device, {vendor}", vendor, expect_fail, validated(
             lambda n, d: (n.fault(d, "compute", unit=7), n.fault(d, "memory", offset=8, bit=1, stuck=1)))))
-        out.append((f"a memory fault where no run looks, {vendor}", vendor, expect_shut, validated(
-            lambda n, d: n.fault(d, "memory", offset=1 << 33, bit=5, stuck=1))))
         out.append((f"uncorrectable memory errors, {vendor}", vendor, expect_shut,
                     lambda n, d: n.fault(d, "ecc", count=3)))
         out.append((f"the device is gone, {vendor}", vendor, expect_shut, lambda n, d: n.fault(d, "vanish")))
