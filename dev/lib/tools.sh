@@ -3,6 +3,7 @@
 # do not agree. Each is built once into a folder named after everything that decides its content.
 
 BM_TOOL_FAMILIES=(kubernetes node helm coredns kwok)
+BM_PEER_FAMILIES=(kueue) # what we are measured beside; built where it is asked for alone
 BM_GO_MIN=1.26
 
 module_version() { # FAMILY MODULE
@@ -68,6 +69,7 @@ build_family() { # FAMILY
     export GOFLAGS="-buildvcs=false -mod=readonly" CGO_ENABLED=0
     go build -v -trimpath -ldflags "$(family_ldflags "$family")" -o "$staging/bin/" tool
     if [ "$family" = kwok ]; then copy_kwok_stages "$staging/bin"; fi
+    if [ "$family" = kueue ]; then copy_kueue_crds "$staging/bin"; fi
   )
   # The last element of etcd's import path is `server`.
   [ "$family" != node ] || mv "$staging/bin/server" "$staging/bin/etcd"
@@ -88,9 +90,24 @@ copy_kwok_stages() {
   done >"$1/stages.yaml"
 }
 
-setup_tools() {
+copy_kueue_crds() {
+  cp -r "$(go list -m -f '{{.Dir}}' sigs.k8s.io/kueue)/config/components/crd/bases" "$1/crds"
+  chmod -R u+w "$1/crds"
+}
+
+peers_missing() {
+  local family
+  for family in "${BM_PEER_FAMILIES[@]}"; do
+    [ -f "$(family_dir "$family")/.complete" ] || printf '%s\n' "$family"
+  done
+}
+
+setup_tools() { build_families tools_missing; }
+setup_peers() { build_families peers_missing; }
+
+build_families() { # COMMAND that names those that are missing
   local missing family
-  mapfile -t missing < <(tools_missing)
+  mapfile -t missing < <("$1")
   [ ${#missing[@]} -gt 0 ] || return 0
   need_program git git
   check_go

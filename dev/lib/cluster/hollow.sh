@@ -46,12 +46,22 @@ status:
 EOF
 }
 
+# kwok's own stages; but a Job's pod that says how long it runs does not end at once.
+hollow_stages() {
+  awk '{print}
+    /^  name: / {job_pods = $2 == "pod-complete"}
+    job_pods && /^ *matchExpressions:$/ {
+      print "    - {key: \047.metadata.annotations[\"bimetal.dev/hollow-run\"]\047, operator: DoesNotExist}"
+    }' "$(dirname "$(command -v kwok)")/stages.yaml"
+}
+
 hollow_ensure() {
   local count gpus vendor have index
   [ -f "$STATE/hollow" ] || return 0
   read -r count gpus vendor <"$STATE/hollow"
+  hollow_stages >"$STATE/config/stages.yaml"
   proc_ensure kwok "$CGROUP/control" kwok --kubeconfig "$STATE/kwok.kubeconfig" \
-    --config "$(dirname "$(command -v kwok)")/stages.yaml" --config "$BM_LIB/cluster/stages.yaml" --manage-all-nodes=false \
+    --config "$STATE/config/stages.yaml" --config "$BM_LIB/cluster/stages.yaml" --manage-all-nodes=false \
     --manage-nodes-with-annotation-selector kwok.x-k8s.io/node=fake \
     --node-lease-duration-seconds "$(hollow_lease_seconds)" --server-address "127.0.0.1:$((21100 + SLOT))"
   have=$(kc get nodes -l bimetal.dev/hollow=true -o name | wc -l)
