@@ -75,7 +75,8 @@ class Api:
 
     def create_all(self, requests, connections=CONNECTIONS):
         """POSTs every (path, object), over many connections at once; returns the time of the first send."""
-        return self.each([("POST", path, json.dumps(body).encode(), "application/json") for path, body in requests], connections)
+        calls = [("POST", path, json.dumps(body).encode(), "application/json") for path, body in requests]
+        return self.each(calls, connections)
 
     def each(self, calls, connections=CONNECTIONS):
         """Sends every (method, path, body, content type) and waits for them all; returns the time of the first send."""

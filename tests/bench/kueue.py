@@ -48,12 +48,16 @@ exec "$4" --kubeconfig "$5" --config "$6"
 """
 
 
+def established(crd):
+    return any(c["type"] == "Established" and c["status"] == "True" for c in crd.get("status", {}).get("conditions") or [])
+
+
 def start(cluster):
     """Kueue, ready to admit jobs."""
-    programs = os.environ.get("BIMETAL_PEER") or sys.exit("BIMETAL_PEER does not name Kueue's folder: run this by dev/bench --peer kueue")
+    programs = os.environ.get("BIMETAL_PEER") or sys.exit("BIMETAL_PEER does not name Kueue's folder; dev/bench --peer kueue does")
     cluster.kubectl("create", "-f", f"{programs}/crds")
-    rig.wait_for("Kueue's kinds are known", lambda: "True" == "".join(set(cluster.kubectl(
-        "get", "crds", "-o", "jsonpath={.items[*].status.conditions[?(@.type=='Established')].status}").split())), 60)
+    rig.wait_for("Kueue's kinds are known", lambda: all(established(crd) for crd in cluster.api.get(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions")["items"]), 60)
     cluster.kubectl("create", "namespace", "kueue-system")
     folder = cluster.state / "kueue"
     (folder / "etc").mkdir(parents=True)
@@ -65,8 +69,8 @@ def start(cluster):
         health=health, metrics=health + 1, webhook=health + 2, serving=folder / "serving"), encoding="utf-8")
     with open(cluster.state / "log" / "kueue.log", "w", encoding="utf-8") as log:
         process = subprocess.Popen(
-            ["unshare", "-m", "--propagation", "private", "bash", "-c", START, "kueue", cluster.control_group(), str(folder / "etc"),
-             str(folder / "serving"), f"{programs}/kueue", cluster.kubeconfig, str(folder / "config.yaml")],
+            ["unshare", "-m", "--propagation", "private", "bash", "-c", START, "kueue", cluster.control_group(),
+             str(folder / "etc"), str(folder / "serving"), f"{programs}/kueue", cluster.kubeconfig, str(folder / "config.yaml")],
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
     (cluster.state / "run" / "kueue.pid").write_text(f"{process.pid}\n", encoding="utf-8")
 
@@ -91,7 +95,8 @@ def queue(cluster, racks=False):
     for k, vendor in enumerate(cluster.vendors):
         devices = sum(1 for i in range(cluster.nodes) if i % len(cluster.vendors) == k) * cluster.total // cluster.nodes
         objects.append({"apiVersion": QUEUES, "kind": "ResourceFlavor", "metadata": {"name": vendor},
-                        "spec": {"nodeLabels": {f"{vendor}.com/gpu.present": "true"}, **({"topologyName": "racks"} if racks else {})}})
+                        "spec": {"nodeLabels": {f"{vendor}.com/gpu.present": "true"},
+                                 **({"topologyName": "racks"} if racks else {})}})
         groups.append({"coveredResources": [f"{vendor}.com/gpu"], "flavors": [
             {"name": vendor, "resources": [{"name": f"{vendor}.com/gpu", "nominalQuota": devices}]}]})
     objects.append({"apiVersion": QUEUES, "kind": "ClusterQueue", "metadata": {"name": "all"},
@@ -104,7 +109,7 @@ def queue(cluster, racks=False):
 
 
 def job(name, vendor, pods=1, run=None, racks=False):
-    annotations = {"bimetal.dev/hollow-run": run} if run else {"bimetal.dev/hollow-run": "24h"}
+    annotations = {"bimetal.dev/hollow-run": run or "24h"}  # without it a Job's hollow pods end at once
     if racks:
         annotations[PREFERRED] = rig.RACK
     template = rig.bare_pod(vendor, "")

@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import pathlib
-import re
 import shutil
 import signal
 import subprocess
@@ -70,14 +69,14 @@ class Cluster:
         try:
             self._dev("up", "--nodes", "1", "--hollow", str(nodes), "--gpus", str(devices), "--vendor", vendor, "--audit")
             self.api = Api(self.kubeconfig)
-            self.slot = int(re.search(r"172\.30\.(\d+)\.1", pathlib.Path(self.kubeconfig).read_text(encoding="utf-8")).group(1))
+            self.slot = int(self.api.host.split(".")[2])  # dev/cluster numbers its networks, and its control groups alike
             self.nodes = nodes
             self.total = nodes * devices
             self.vendors = ["nvidia", "amd"] if vendor == "mixed" else [vendor]
             self.kubectl("create", "namespace", NAMESPACE)
-            wait_for("the namespace's service account", lambda: "metadata" in self.api.get(
-                f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default", allow=(404,)) and self.api.get(
-                f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default", allow=(404,)).get("kind") == "ServiceAccount", 60)
+            account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default"
+            wait_for("the namespace's service account",
+                     lambda: self.api.get(account, allow=(404,))["kind"] == "ServiceAccount", 60)
             yield self
         finally:
             self.stop_agents()
@@ -100,7 +99,7 @@ class Cluster:
         done = subprocess.run(["kubectl", "--kubeconfig", self.kubeconfig, *args], input=stdin, capture_output=True, text=True,
                               check=False)
         if done.returncode != 0:
-            sys.exit(f"kubectl {' '.join(args)}: {done.stderr}")
+            sys.exit(f"kubectl {' '.join(args)}: {done.stderr[-2000:]}")
         return done.stdout
 
     def apply(self, *objects):
@@ -125,10 +124,11 @@ class Cluster:
         here = 'kubernetes\\.io/hostname'
         # A share of the processor like the other parts of the control plane have, which run outside of any pod.
         done = subprocess.run(
-            ["helm", "--kubeconfig", self.kubeconfig, "install", "bimetal", str(ROOT / "charts" / "bimetal"), "--namespace", SYSTEM,
-             "--create-namespace", "--set", "image.tag=dev", "--set", "simulation.enabled=true", "--set", "defaults.pools=false",
-             "--set", "operator.resources.requests.cpu=1", "--set", f"operator.nodeSelector.{here}=node-1", "--set", f"agent.nodeSelector.{here}=node-1", *helm, "--wait",
-             "--timeout", "3m"], stdout=sys.stderr, check=False)
+            ["helm", "--kubeconfig", self.kubeconfig, "install", "bimetal", str(ROOT / "charts" / "bimetal"),
+             "--namespace", SYSTEM, "--create-namespace", "--set", "image.tag=dev", "--set", "simulation.enabled=true",
+             "--set", "defaults.pools=false", "--set", "operator.resources.requests.cpu=1",
+             "--set", f"operator.nodeSelector.{here}=node-1", "--set", f"agent.nodeSelector.{here}=node-1", *helm,
+             "--wait", "--timeout", "3m"], stdout=sys.stderr, check=False)
         if done.returncode != 0:
             sys.exit("the chart could not be installed")
         self.profile(max_runs)
