@@ -13,10 +13,11 @@ struct CommandInfo {
 
 constexpr CommandInfo kCommands[] = {
     {Command::kNodes, "nodes"},       {Command::kJobs, "jobs"},     {Command::kExplain, "explain"},
-    {Command::kValidate, "validate"}, {Command::kDoctor, "doctor"}, {Command::kVersion, "version"},
-    {Command::kHelp, "help"}};
+    {Command::kValidate, "validate"}, {Command::kReplay, "replay"}, {Command::kDoctor, "doctor"},
+    {Command::kVersion, "version"},   {Command::kHelp, "help"}};
 
-constexpr const char* kKnown = "use nodes, jobs, explain, validate, doctor, version or help";
+constexpr const char* kKnown =
+    "use nodes, jobs, explain, validate, replay, doctor, version or help";
 
 tl::unexpected<Error> Wrong(std::string message) {
   return Fail(ErrorCode::kInvalid, std::move(message));
@@ -144,7 +145,12 @@ class Parser {
       out_.node = words_[1];
       if (!IsObjectName(out_.node)) return Wrong("\"" + out_.node + "\" cannot be a node's name");
     }
-    const bool named = *command == Command::kExplain || *command == Command::kValidate;
+    if (*command == Command::kReplay) {
+      if (words_.size() < 2) return Wrong("replay needs the file of a recorded cycle");
+      out_.file = words_[1];
+    }
+    const bool named = *command == Command::kExplain || *command == Command::kValidate ||
+                       *command == Command::kReplay;
     const std::size_t wanted = named ? 2 : 1;
     if (words_.size() > wanted) return Wrong("unexpected argument \"" + words_[wanted] + "\"");
     return {};
@@ -164,6 +170,7 @@ class Parser {
       return Wrong("--what-if is shown as a table: leave out -o json");
     }
     BIMETAL_TRY(CheckDoctor(name));
+    BIMETAL_TRY(CheckReplay());
     BIMETAL_TRY(CheckValidate(name));
     if (out_.all_namespaces && out_.command != Command::kJobs) {
       return Wrong(name + " takes no -A");
@@ -229,6 +236,17 @@ class Parser {
     } else if (!color_.empty() && color_ != "auto") {
       return Wrong("unknown colour \"" + color_ + "\"; use auto, always or never");
     }
+    return {};
+  }
+
+  Status CheckReplay() {
+    if (out_.command != Command::kReplay) return {};
+    if (!out_.kubeconfig.empty() || !out_.context.empty() || !out_.ns.empty()) {
+      return Wrong(
+          "replay decides a recorded cycle, not a cluster's: leave out --kubeconfig, --context and "
+          "-n");
+    }
+    if (!output_.empty()) return Wrong("replay takes no -o");
     return {};
   }
 
@@ -306,6 +324,19 @@ std::string HelpText(Command topic, const std::string& program) {
       --dry-run           show which nodes would be run again or judged otherwise
 )";
       return text.append(kConnection);
+    case Command::kReplay:
+      return "Decides a recorded scheduling cycle again, without any cluster, and compares the "
+             "plan "
+             "with\n"
+             "the recorded one byte by byte: prints \"same\", or the first difference. The "
+             "operator "
+             "records\n"
+             "cycles where its configuration has scheduler.recordFolder.\n\nusage: " +
+             program +
+             " replay FILE\n\n"
+             "exit status: 0 the same, 1 different, 2 FILE is no recorded cycle, 64 a wrong "
+             "command "
+             "line\n";
     case Command::kDoctor:
       return "Looks at this machine, without any cluster: which GPUs it has, what is wrong with "
              "them\n"
@@ -331,6 +362,7 @@ exit status: 0 nothing is wrong, 1 a warning or worse, 2 it could not look, 64 a
   jobs           the GPU jobs of a namespace
   explain JOB    why a job is where it is, and what would help
   validate NODE  have a node's devices validated again; or try a profile
+  replay FILE    decide a recorded scheduling cycle again; needs no cluster
   doctor         what is wrong with the GPUs of this machine; needs no cluster
   version        the version of this program
   help COMMAND   the options of a command

@@ -8,7 +8,7 @@
 
 namespace bimetal::cli {
 
-enum class Command { kNodes, kJobs, kExplain, kValidate, kDoctor, kVersion, kHelp };
+enum class Command { kNodes, kJobs, kExplain, kValidate, kReplay, kDoctor, kVersion, kHelp };
 enum class Output { kTable, kJson };
 enum class Color { kAuto, kAlways, kNever };
 
@@ -31,6 +31,8 @@ struct CommandLine {
   std::string level{};
   bool wait = false;
   std::string profile{};
+  // kReplay: a recorded cycle.
+  std::string file{};
   // kDoctor: the folder that holds the machine's file tree; empty: "/".
   std::string root{};
   Color color = Color::kAuto;

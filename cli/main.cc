@@ -12,6 +12,7 @@
 #include "cli/connect.h"
 #include "cli/doctor.h"
 #include "cli/flags.h"
+#include "cli/replay.h"
 #include "cli/run.h"
 #include "cli/text.h"
 #include "core/base/log.h"
@@ -50,7 +51,8 @@ int Main(int argc, const char* const* argv) {
   const auto answer = RunCommand(*line, Here(), program, SystemClock());
   if (!answer) {
     Say(program, answer.error().message);
-    return line->command == Command::kDoctor ? kExitBlind : kExitFailure;
+    if (line->command == Command::kDoctor) return kExitBlind;
+    return line->command == Command::kReplay ? kExitUnread : kExitFailure;
   }
   if (!answer->note.empty()) std::fprintf(stderr, "%s\n", answer->note.c_str());
   if (std::fwrite(answer->out.data(), 1, answer->out.size(), stdout) != answer->out.size() ||

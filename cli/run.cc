@@ -9,6 +9,7 @@
 #include "cli/jobs.h"
 #include "cli/live.h"
 #include "cli/nodes.h"
+#include "cli/replay.h"
 #include "cli/validate.h"
 #include "cli/what_if.h"
 #include "kube/client/client.h"
@@ -142,6 +143,7 @@ Result<Answer> RunCommand(const CommandLine& line, const Surroundings& surroundi
   if (line.command == Command::kDoctor) {
     return RunDoctor(line, surroundings.terminal, ReadDevicesInProbe);
   }
+  if (line.command == Command::kReplay) return RunReplay(line);
   BIMETAL_TRY_ASSIGN(Cluster cluster, Connect(line, surroundings));
   if (line.command == Command::kValidate) {
     Result<Answer> answer = line.profile.empty() ? Validate(line, cluster.client, clock)

@@ -138,6 +138,41 @@ class Parser {
   std::size_t at_ = 0;
 };
 
+void Append(const Json& json, std::string* out) {
+  switch (json.type) {
+    case Json::Type::kNull:
+      *out += "null";
+      return;
+    case Json::Type::kBool:
+      *out += json.boolean ? "true" : "false";
+      return;
+    case Json::Type::kInteger:
+      *out += std::to_string(json.integer);
+      return;
+    case Json::Type::kString:
+      AppendQuoted(json.string, out);
+      return;
+    case Json::Type::kArray:
+      *out += '[';
+      for (const Json& item : json.items) {
+        if (&item != &json.items.front()) *out += ',';
+        Append(item, out);
+      }
+      *out += ']';
+      return;
+    case Json::Type::kObject:
+      *out += '{';
+      for (const auto& member : json.members) {
+        if (&member != &json.members.front()) *out += ',';
+        AppendQuoted(member.first, out);
+        *out += ':';
+        Append(member.second, out);
+      }
+      *out += '}';
+      return;
+  }
+}
+
 }  // namespace
 
 const Json* Json::Find(std::string_view name) const {
@@ -148,6 +183,12 @@ const Json* Json::Find(std::string_view name) const {
 }
 
 Result<Json> ParseJson(std::string_view text) { return Parser(text).Parse(); }
+
+std::string WriteJson(const Json& json) {
+  std::string out;
+  Append(json, &out);
+  return out;
+}
 
 void AppendQuoted(std::string_view text, std::string* out) {
   constexpr std::string_view kHex = "0123456789abcdef";

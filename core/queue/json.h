@@ -34,6 +34,9 @@ struct Json::Member {
 // names the byte. Pure; safe with any bytes.
 Result<Json> ParseJson(std::string_view text);
 
+// The text that ParseJson reads as `json`, without white space.
+std::string WriteJson(const Json& json);
+
 // `text` in quotes, what must be escaped escaped.
 void AppendQuoted(std::string_view text, std::string* out);
 

@@ -6,8 +6,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/queue/json.h"
-
 namespace bimetal::core::queue {
 namespace {
 
@@ -379,6 +377,10 @@ std::string WritePlan(const Plan& plan) { return WriteCopy(plan); }
 
 Result<Snapshot> ReadSnapshot(std::string_view text) {
   BIMETAL_TRY_ASSIGN(const Json json, ParseJson(text));
+  return SnapshotFromJson(json);
+}
+
+Result<Snapshot> SnapshotFromJson(const Json& json) {
   if (json.type != Json::Type::kObject) {
     return Fail(ErrorCode::kData, "expected an object that was recorded as a cycle");
   }

@@ -97,7 +97,9 @@ App::App(const Clock& clock, std::shared_ptr<kube::Client> client, const Config&
                     schedule_wanted_ = true;
                     loop_.RequestStep();
                   }),
-      cycle_(clock, store_, nodes_, {&jobs_, &services_, &gated_pods_}),
+      recorder_({config.scheduler.record_folder, config.scheduler.recorded_cycles}),
+      cycle_(clock, store_, nodes_, {&jobs_, &services_, &gated_pods_},
+             [this](const auto& snapshot, const auto& plan) { recorder_.Record(snapshot, plan); }),
       fleet_(clock, store_, nodes_, jobs_, gated_pods_, cycle_, writer_),
       recount_(clock, loop_, store_, cycle_, writer_) {
   last_tick_ms_ = clock_.Monotonic().v;

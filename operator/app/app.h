@@ -11,6 +11,7 @@
 #include "kube/client/client.h"
 #include "kube/informer/informer.h"
 #include "operator/config/config.h"
+#include "operator/controllers/cycle_recorder.h"
 #include "operator/controllers/fleet.h"
 #include "operator/controllers/gated_pods.h"
 #include "operator/controllers/jobs.h"
@@ -71,6 +72,7 @@ class App {
   JobController jobs_;
   ServiceController services_;
   GatedPodController gated_pods_;
+  CycleRecorder recorder_;
   SchedulingCycle cycle_;
   FleetController fleet_;
   Recount recount_;

@@ -72,6 +72,10 @@ Wrong AbsolutePath(const std::string& text) {
   return "is not an absolute path without \"..\"";
 }
 
+Wrong AbsolutePathOrEmpty(const std::string& text) {
+  return text.empty() ? Wrong() : AbsolutePath(text);
+}
+
 Wrong ServiceAccount(const std::string& text) {
   constexpr std::string_view kPrefix = "system:serviceaccount:";
   if (text.starts_with(kPrefix)) {
@@ -169,6 +173,10 @@ void ReadDocument(Section& root, Config& config) {
     s.Read("unschedulableAfter", &config.jobs.unschedulable_after, Seconds(1), Minutes(10));
     s.Read("imagePullGrace", &config.jobs.image_pull_grace, Seconds(0), Minutes(60));
     s.Read("nodeLostAfter", &config.jobs.node_lost_after, Seconds(1), Minutes(60));
+  });
+  root.ReadSection("scheduler", [&](Section& s) {
+    s.Read("recordFolder", &config.scheduler.record_folder, AbsolutePathOrEmpty);
+    s.Read("recordedCycles", &config.scheduler.recorded_cycles, 1, 1000);
   });
   root.ReadSection("defaults", [&](Section& s) {
     s.Read("queue", &config.defaults.queue);

@@ -58,6 +58,11 @@ struct JobsConfig {
   Millis node_lost_after = Seconds(60);
 };
 
+struct SchedulerConfig {
+  std::string record_folder;  // empty: cycles are not recorded
+  int recorded_cycles = 20;   // files kept
+};
+
 enum class DevicePlugin { kVendor, kBimetal };
 
 // The objects that the operator makes on a cluster that has none of them.
@@ -82,6 +87,7 @@ struct Config {
   AgentConfig agent;
   ValidationConfig validation;
   JobsConfig jobs;
+  SchedulerConfig scheduler;
   DefaultsConfig defaults;
   LogConfig log;
 };

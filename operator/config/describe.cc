@@ -27,6 +27,10 @@ class Writer {
     Key(key);
     out_ += value ? "true" : "false";
   }
+  void Number(std::string_view key, std::int64_t value) {
+    Key(key);
+    out_ += std::to_string(value);
+  }
   void Duration(std::string_view key, Millis value) { Text(key, FormatDuration(value)); }
   void Key(std::string_view key) {
     if (out_.back() != '{' && out_.back() != '[') out_ += ',';
@@ -108,6 +112,10 @@ std::string Describe(const Config& config) {
   w.Duration("unschedulableAfter", config.jobs.unschedulable_after);
   w.Duration("imagePullGrace", config.jobs.image_pull_grace);
   w.Duration("nodeLostAfter", config.jobs.node_lost_after);
+  w.End();
+  w.Begin("scheduler");
+  w.Text("recordFolder", config.scheduler.record_folder);
+  w.Number("recordedCycles", config.scheduler.recorded_cycles);
   w.End();
   w.Begin("defaults");
   w.Bool("queue", config.defaults.queue);

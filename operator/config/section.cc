@@ -1,6 +1,7 @@
 #include "operator/config/section.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace bimetal::op {
@@ -79,6 +80,20 @@ void Section::Read(const char* key, Millis* out, Millis min, Millis max) {
   } else {
     *out = *parsed;
   }
+}
+
+void Section::Read(const char* key, int* out, int min, int max) {
+  const auto text = TakeText(key);
+  if (!text) return;
+  int number = 0;
+  const char* end = text->data() + text->size();
+  const auto [stop, problem] = std::from_chars(text->data(), end, number);
+  if (problem != std::errc() || stop != end || number < min || number > max) {
+    Fail(key, Quoted(*text) + " is not a number from " + std::to_string(min) + " to " +
+                  std::to_string(max));
+    return;
+  }
+  *out = number;
 }
 
 std::optional<std::size_t> Section::ReadChoice(const char* key,

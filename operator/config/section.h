@@ -29,6 +29,7 @@ class Section {
   // `check` gives what is wrong with the value ("is not a DNS name"), or nothing.
   void Read(const char* key, std::string* out, const Check& check);
   void Read(const char* key, Millis* out, Millis min, Millis max);
+  void Read(const char* key, int* out, int min, int max);
   // The index of the value in `names`.
   std::optional<std::size_t> ReadChoice(const char* key,
                                         const std::vector<std::string_view>& names);

@@ -27,8 +27,13 @@ std::vector<core::queue::PoolPrices> PricesOf(const Store& store, TimePoint now)
 }  // namespace
 
 SchedulingCycle::SchedulingCycle(const Clock& clock, const Store& store,
-                                 const NodeController& nodes, std::vector<Claimant*> claimants)
-    : clock_(clock), store_(store), nodes_(nodes), claimants_(std::move(claimants)) {}
+                                 const NodeController& nodes, std::vector<Claimant*> claimants,
+                                 Watcher decided)
+    : clock_(clock),
+      store_(store),
+      nodes_(nodes),
+      claimants_(std::move(claimants)),
+      decided_(std::move(decided)) {}
 
 std::vector<core::Pod> SchedulingCycle::AssumedPods() const {
   std::vector<core::Pod> out;
@@ -81,6 +86,7 @@ std::string_view SchedulingCycle::Run() {
   }
   const auto plan = core::queue::Decide(snapshot);
   holds_ = plan.holds;
+  if (decided_) decided_(snapshot, plan);
   const auto deliver = [this](auto&& take) {
     return std::any_of(claimants_.begin(), claimants_.end(), take);
   };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -41,9 +42,12 @@ class Claimant {
 // its delivery to whom it concerns. Loop thread only.
 class SchedulingCycle {
  public:
+  // Told of every decision before it is carried out. May be empty.
+  using Watcher = std::function<void(const core::queue::Snapshot&, const core::queue::Plan&)>;
+
   // Borrowed, all of them.
   SchedulingCycle(const Clock& clock, const Store& store, const NodeController& nodes,
-                  std::vector<Claimant*> claimants);
+                  std::vector<Claimant*> claimants, Watcher decided = {});
 
   // Everything that the next decision depends on.
   core::queue::Snapshot MakeSnapshot() const;
@@ -60,6 +64,7 @@ class SchedulingCycle {
   const Store& store_;
   const NodeController& nodes_;
   std::vector<Claimant*> claimants_;
+  Watcher decided_;
   std::vector<core::queue::Hold> holds_;  // of the last plan
 };
 

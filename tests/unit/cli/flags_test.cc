@@ -62,13 +62,15 @@ TEST(ParseFlags, HelpOfEachCommandNeedsNoArguments) {
 }
 
 TEST(ParseFlags, NamesWhatIsWrong) {
-  EXPECT_EQ(ErrorOf({}),
-            "no command given; use nodes, jobs, explain, validate, doctor, version or help");
   EXPECT_EQ(
-      ErrorOf({"pods"}),
-      "unknown command \"pods\"; use nodes, jobs, explain, validate, doctor, version or help");
-  EXPECT_EQ(ErrorOf({"help", "x"}),
-            "unknown command \"x\"; use nodes, jobs, explain, validate, doctor, version or help");
+      ErrorOf({}),
+      "no command given; use nodes, jobs, explain, validate, replay, doctor, version or help");
+  EXPECT_EQ(ErrorOf({"pods"}),
+            "unknown command \"pods\"; use nodes, jobs, explain, validate, replay, doctor, version "
+            "or help");
+  EXPECT_EQ(
+      ErrorOf({"help", "x"}),
+      "unknown command \"x\"; use nodes, jobs, explain, validate, replay, doctor, version or help");
   EXPECT_EQ(ErrorOf({"nodes", "--wide"}), "unknown option --wide");
   EXPECT_EQ(ErrorOf({"nodes", "x"}), "unexpected argument \"x\"");
   EXPECT_EQ(ErrorOf({"explain", "a", "b"}), "unexpected argument \"b\"");
@@ -97,6 +99,19 @@ TEST(ParseFlags, ValidateTakesANodeOrAProfile) {
   EXPECT_EQ(ErrorOf({"validate", "--profile", "f"}).substr(0, 46),
             "--profile tries a profile without a change: gi");
   EXPECT_EQ(ErrorOf({"nodes", "--wait"}), "nodes takes no --wait");
+}
+
+TEST(ParseFlags, ReplayTakesAFileAndNoCluster) {
+  EXPECT_EQ(ParseFlags({"replay", "a/cycle-1.json"})->file, "a/cycle-1.json");
+  EXPECT_EQ(ErrorOf({"replay"}), "replay needs the file of a recorded cycle");
+  EXPECT_EQ(ErrorOf({"replay", "a", "b"}), "unexpected argument \"b\"");
+  EXPECT_EQ(ErrorOf({"replay", "a", "-o", "json"}), "replay takes no -o");
+  EXPECT_EQ(ErrorOf({"replay", "a", "-n", "x"}),
+            "replay decides a recorded cycle, not a cluster's: leave out --kubeconfig, --context "
+            "and -n");
+  EXPECT_EQ(ErrorOf({"replay", "a", "--what-if"}), "replay takes no --what-if");
+  EXPECT_NE(HelpText(Command::kReplay, "bimetal").find("usage: bimetal replay FILE"),
+            std::string::npos);
 }
 
 TEST(ParseFlags, ANameCannotReachAnotherPath) {

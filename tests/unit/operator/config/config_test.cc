@@ -30,6 +30,8 @@ TEST(Config, AnEmptyDocumentIsTheDefaults) {
     EXPECT_EQ(config->jobs.unschedulable_after, Seconds(5));
     EXPECT_EQ(config->jobs.image_pull_grace, Minutes(2));
     EXPECT_EQ(config->jobs.node_lost_after, Seconds(60));
+    EXPECT_EQ(config->scheduler.record_folder, "");
+    EXPECT_EQ(config->scheduler.recorded_cycles, 20);
     EXPECT_TRUE(config->defaults.queue);
     EXPECT_EQ(config->defaults.device_plugin, DevicePlugin::kVendor);
     EXPECT_FALSE(config->validation.simulation);
@@ -56,6 +58,7 @@ validation:
     - {key: a, operator: Equal, value: b, effect: NoSchedule}
     - {operator: Exists}
 jobs: {priorityClassName: p, unschedulableAfter: 2s, imagePullGrace: 0s, nodeLostAfter: 9s}
+scheduler: {recordFolder: /var/cycles, recordedCycles: 7}
 defaults: {queue: false, pools: false, gate: Observe, devicePlugin: Bimetal, priceBook: book,
            validationProfile: strict}
 log: {level: debug}
@@ -90,6 +93,8 @@ TEST(Config, EveryKeyIsRead) {
   EXPECT_EQ(config->jobs.unschedulable_after, Seconds(2));
   EXPECT_EQ(config->jobs.image_pull_grace, Seconds(0));
   EXPECT_EQ(config->jobs.node_lost_after, Seconds(9));
+  EXPECT_EQ(config->scheduler.record_folder, "/var/cycles");
+  EXPECT_EQ(config->scheduler.recorded_cycles, 7);
   EXPECT_FALSE(config->defaults.queue);
   EXPECT_FALSE(config->defaults.pools);
   EXPECT_EQ(config->defaults.device_plugin, DevicePlugin::kBimetal);
@@ -145,6 +150,12 @@ INSTANTIATE_TEST_SUITE_P(
                    "jobs.unschedulableAfter: \"2h\" is not between 1s and 10m"},
         std::tuple{"jobs: {unschedulableAfter: 5}",
                    "jobs.unschedulableAfter: \"5\" is not a duration such as 30s or 1m30s"},
+        std::tuple{"scheduler: {recordFolder: cycles}",
+                   "scheduler.recordFolder: \"cycles\" is not an absolute path without \"..\""},
+        std::tuple{"scheduler: {recordedCycles: 0}",
+                   "scheduler.recordedCycles: \"0\" is not a number from 1 to 1000"},
+        std::tuple{"scheduler: {recordedCycles: 2x}",
+                   "scheduler.recordedCycles: \"2x\" is not a number from 1 to 1000"},
         std::tuple{"jobs: [1]", "jobs is not a mapping"},
         std::tuple{"jobs: {priorityClassName: [x]}",
                    "jobs.priorityClassName: is not a single value"},
