@@ -164,9 +164,9 @@ void Append(const Json& json, std::string* out) {
       *out += '{';
       for (const auto& member : json.members) {
         if (&member != &json.members.front()) *out += ',';
-        AppendQuoted(member.first, out);
+        AppendQuoted(member.name, out);
         *out += ':';
-        Append(member.second, out);
+        Append(member.value, out);
       }
       *out += '}';
       return;

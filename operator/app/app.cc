@@ -55,12 +55,6 @@ GatedPodOptions GatedPodOptionsOf(const Config& config, Metrics& metrics) {
   return out;
 }
 
-std::int64_t MicrosSince(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() -
-                                                               begin)
-      .count();
-}
-
 }  // namespace
 
 App::App(const Clock& clock, std::shared_ptr<kube::Client> client, const Config& config,
@@ -75,35 +69,31 @@ App::App(const Clock& clock, std::shared_ptr<kube::Client> client, const Config&
                          std::optional<ErrorCode> error) {
                 if (verb != "list") metrics.CountApiWrite(verb, resource, error);
               }),
-      nodes_(clock, store_, writer_, NodeOptionsOf(config, metrics),
-             [this] {
-               schedule_wanted_ = true;
-               loop_.RequestStep();
-             }),
-      jobs_(clock, store_, nodes_, writer_, JobOptionsOf(config, metrics),
-            [this] {
-              schedule_wanted_ = true;
-              loop_.RequestStep();
-            }),
-      services_(clock, store_, writer_,
-                ServiceOptions{config.jobs.priority_class_name, JobOptionsOf(config, metrics).attempt,
-                               [this] { return cycle_.MakeSnapshot(); }},
-                [this] {
-                  schedule_wanted_ = true;
-                  loop_.RequestStep();
-                }),
+      nodes_(clock, store_, writer_, NodeOptionsOf(config, metrics), [this] { WantCycle(); }),
+      jobs_(clock, store_, nodes_, writer_, JobOptionsOf(config, metrics), [this] { WantCycle(); }),
+      services_(
+          clock, store_, writer_,
+          ServiceOptions{config.jobs.priority_class_name, JobOptionsOf(config, metrics).attempt,
+                         [this] { return cycle_.MakeSnapshot(); }},
+          [this] { WantCycle(); }),
       gated_pods_(clock, store_, nodes_, writer_, GatedPodOptionsOf(config, metrics),
-                  [this] {
-                    schedule_wanted_ = true;
-                    loop_.RequestStep();
-                  }),
+                  [this] { WantCycle(); }),
       recorder_({config.scheduler.record_folder, config.scheduler.recorded_cycles}),
       cycle_(clock, store_, nodes_, {&jobs_, &services_, &gated_pods_},
              [this](const auto& snapshot, const auto& plan) { recorder_.Record(snapshot, plan); }),
+      step_(clock, {nodes_, jobs_, services_, gated_pods_, cycle_},
+            [&metrics](std::string_view result, std::int64_t micros) {
+              metrics.ObserveCycle(result, micros);
+            }),
       fleet_(clock, store_, nodes_, jobs_, gated_pods_, cycle_, writer_),
       recount_(clock, loop_, store_, cycle_, writer_) {
   last_tick_ms_ = clock_.Monotonic().v;
-  loop_.SetStep([this] { Step(); });
+  loop_.SetStep([this] { RunStep(); });
+}
+
+void App::WantCycle() {
+  step_.Want();
+  loop_.RequestStep();
 }
 
 App::~App() { Stop(); }
@@ -172,7 +162,7 @@ void App::WatchAll() {
     nodes_.Touch(name);
     jobs_.TouchAll();
     services_.TouchAll();
-    schedule_wanted_ = true;
+    step_.Want();
   });
   Watch<api::Pod>("pods", [this](const api::Pod& pod, bool gone) {
     PodRecord record = MakePodRecord(pod, store_.resources);
@@ -197,7 +187,7 @@ void App::WatchAll() {
     nodes_.TouchAll();
     jobs_.TouchAll();
     services_.TouchAll();
-    schedule_wanted_ = true;
+    step_.Want();
   };
   Watch<api::GPUPool>("gpupools", [this, fleet_changed](const api::GPUPool& pool, bool gone) {
     const auto it = store_.pools.find(pool.metadata().name());
@@ -224,7 +214,7 @@ void App::WatchAll() {
       store_.queues[queue.metadata().name()] = queue;
     if (same) return;
     gated_pods_.TouchAll();
-    schedule_wanted_ = true;
+    step_.Want();
   });
   Watch<api::ValidationProfile>("validationprofiles",
                                 [this, fleet_changed](const api::ValidationProfile& p, bool gone) {
@@ -249,7 +239,7 @@ void App::WatchAll() {
       store_.namespaces[ns.metadata().name()] = {ns.metadata().labels().begin(),
                                                  ns.metadata().labels().end()};
     gated_pods_.TouchAll();
-    schedule_wanted_ = true;
+    step_.Want();
   });
   Watch<api::PriorityClass>("priorityclasses", [this](const api::PriorityClass& c, bool gone) {
     if (gone)
@@ -258,7 +248,7 @@ void App::WatchAll() {
       store_.priorities[c.metadata().name()] = c.value();
     jobs_.TouchAll();
     services_.TouchAll();
-    schedule_wanted_ = true;
+    step_.Want();
   });
   Watch<api::GPUJob>("gpujobs", [this](const api::GPUJob& job, bool gone) {
     if (gone)
@@ -289,9 +279,8 @@ void App::Synced() {
   jobs_.Start();
   services_.Start();
   gated_pods_.Start();
-  schedule_wanted_ = true;
   deciding_ = true;
-  loop_.RequestStep();
+  WantCycle();
 }
 
 void App::CreateDefaults() {
@@ -333,26 +322,15 @@ void App::CreateDefaults() {
   }
 }
 
-void App::Step() {
+void App::RunStep() {
   if (!deciding_) return;
-  nodes_.Reconcile();
-  jobs_.Reconcile();
-  services_.Reconcile();
-  gated_pods_.Reconcile();
-  if (std::exchange(schedule_wanted_, false)) {
-    const auto begin = std::chrono::steady_clock::now();
-    const std::string_view result = cycle_.Run();
-    metrics_.ObserveCycle(result, MicrosSince(begin));
-  }
+  step_.Run();
   ArmTimer();
 }
 
 // One timer for whatever is due first without an event.
 void App::ArmTimer() {
-  std::optional<TimePoint> next = nodes_.NextWake();
-  for (const auto& wake : {jobs_.NextWake(), services_.NextWake(), gated_pods_.NextWake()}) {
-    if (wake && (!next || *wake < *next)) next = wake;
-  }
+  const std::optional<TimePoint> next = step_.NextWake();
   if (!next) return;
   const Millis delay = std::max(Millis{1}, *next - clock_.Now());
   const Millis when = clock_.Monotonic() + delay;
@@ -370,8 +348,7 @@ void App::Tick() {
     // Queue positions are refreshed once a minute even if nothing happens.
     if (clock_.Monotonic() >= next_refresh_) {
       next_refresh_ = clock_.Monotonic() + kRefresh;
-      schedule_wanted_ = true;
-      loop_.RequestStep();
+      WantCycle();
     }
     fleet_.Reconcile();
     recount_.Tick();

@@ -18,6 +18,7 @@
 #include "operator/controllers/nodes.h"
 #include "operator/controllers/recount.h"
 #include "operator/controllers/services.h"
+#include "operator/controllers/step.h"
 #include "operator/loop/loop.h"
 #include "operator/metrics/metrics.h"
 #include "operator/state/store.h"
@@ -57,7 +58,9 @@ class App {
   void WatchAll();
   void Synced();
   void CreateDefaults();
-  void Step();
+  // Something changed that a scheduling cycle may find.
+  void WantCycle();
+  void RunStep();
   void ArmTimer();
   void Tick();
 
@@ -74,6 +77,7 @@ class App {
   GatedPodController gated_pods_;
   CycleRecorder recorder_;
   SchedulingCycle cycle_;
+  Step step_;
   FleetController fleet_;
   Recount recount_;
   std::vector<std::shared_ptr<void>> informers_;
@@ -81,7 +85,6 @@ class App {
   int unsynced_ = 0;
   std::atomic<bool> deciding_{false};
   std::atomic<std::int64_t> last_tick_ms_{0};
-  bool schedule_wanted_ = false;
   Millis next_refresh_;          // monotonic
   std::optional<Millis> timer_;  // armed for this monotonic time
 };

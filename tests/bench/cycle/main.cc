@@ -3,13 +3,13 @@
 // condition is missed.
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
 
+#include "tests/bench/cycle/queue_benches.h"
 #include "tests/bench/cycle/scenes.h"
+#include "tests/bench/measure.h"
 
 namespace bimetal::bench {
 namespace {
@@ -19,25 +19,8 @@ using core::queue::Decide;
 using core::queue::Plan;
 using core::queue::Snapshot;
 
-// Of this thread's processor: what else the machine does must not show. The cycle is one thread.
-double CpuSeconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-double SecondsOf(const std::function<void()>& work) {
-  const double begin = CpuSeconds();
-  work();
-  return CpuSeconds() - begin;
-}
-
-bool failed = false;
-void Require(bool holds, const char* what) {
-  if (holds) return;
-  failed = true;
-  std::printf("NOT MET: %s\n", what);
-}
+Conditions conditions;
+void Require(bool holds, const char* what) { conditions.Require(holds, what); }
 
 std::size_t PodsOf(const Plan& plan) {
   std::size_t pods = 0;
@@ -124,7 +107,7 @@ int P10() {
   const double rate = BurstRate({}, {}, 20'000);
   Require(rate >= 5000, "at least 5,000 decisions a second");
   std::printf("p10-core %.0f decisions/s bar 5000\n", rate);
-  return failed ? 1 : 0;
+  return conditions.ExitStatus();
 }
 
 int P11() {
@@ -141,7 +124,7 @@ int P11() {
   Require(rate >= 125, "at least 125 gangs a second");
   std::printf("gangs of 4, required rack, a cycle each, 8,000 pods before:\n");
   std::printf("p11 %.0f gangs/s bar 125\n", rate);
-  return failed ? 1 : 0;
+  return conditions.ExitStatus();
 }
 
 int P12() {
@@ -165,14 +148,15 @@ int P12() {
   }
   Require(worst <= 20, "at most 20 % lost with 8 pools");
   std::printf("p12 %.1f %% bar 20\n", worst);
-  return failed ? 1 : 0;
+  return conditions.ExitStatus();
 }
 
 int Main(int argc, char** argv) {
-  const std::map<std::string, int (*)()> benches = {{"p10-core", P10}, {"p11", P11}, {"p12", P12}};
+  const std::map<std::string, int (*)()> benches = {
+      {"p8", P8}, {"p10-core", P10}, {"p11", P11}, {"p12", P12}, {"p15", P15}};
   const auto bench = argc == 2 ? benches.find(argv[1]) : benches.end();
   if (bench != benches.end()) return bench->second();
-  std::fprintf(stderr, "usage: bimetal-bench-cycle p10-core | p11 | p12\n");
+  std::fprintf(stderr, "usage: bimetal-bench-cycle p8 | p10-core | p11 | p12 | p15\n");
   return 2;
 }
 

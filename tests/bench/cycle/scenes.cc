@@ -109,6 +109,7 @@ void Apply(const core::queue::Plan& plan, core::queue::Snapshot* snapshot) {
       pod.uid = Uid{job.uid.value + "/" + name};
       pod.name_space = job.name_space;
       pod.name = name;
+      pod.of_job = core::PodOfJob{job.uid, 1, job.roles[placed.role].name, placed.index};
       pod.node = placed.node;
       pod.requests = job.roles[placed.role].requests;
       pod.devices[variant.vendor] = MilliDevice{variant.devices_per_pod * kWholeDevice.v};
@@ -116,6 +117,40 @@ void Apply(const core::queue::Plan& plan, core::queue::Snapshot* snapshot) {
     }
   }
   std::erase_if(snapshot->pending, [&](const core::Job& job) { return started.contains(job.uid); });
+}
+
+void Start(const core::queue::Plan& plan, core::queue::Snapshot* snapshot) {
+  std::map<Uid, const core::Job*> jobs;
+  for (const core::Job& job : snapshot->pending) jobs.emplace(job.uid, &job);
+  for (const auto& assignment : plan.assignments) {
+    const core::Job& job = *jobs.at(assignment.job);
+    const core::Variant& variant = job.variants[assignment.variant];
+    core::queue::Running& running = snapshot->running.emplace_back();
+    running.job = job.uid;
+    running.name_space = job.name_space;
+    running.name = job.name;
+    running.queue = job.queue;
+    running.priority = job.priority;
+    running.created = job.created;
+    running.vendor = variant.vendor;
+    running.pool = assignment.pool;
+    running.devices = assignment.devices;
+    running.started = snapshot->now;
+    for (const auto& pod : assignment.pods) {
+      running.places.push_back({.node = pod.node,
+                                .devices = variant.devices_per_pod,
+                                .requests = job.roles[pod.role].requests});
+    }
+  }
+  Apply(plan, snapshot);
+}
+
+void End(const std::vector<core::queue::Eviction>& evictions, core::queue::Snapshot* snapshot) {
+  std::set<Uid> gone;
+  for (const auto& eviction : evictions) gone.insert(eviction.job);
+  std::erase_if(snapshot->running, [&](const auto& one) { return gone.contains(one.job); });
+  std::erase_if(snapshot->pods,
+                [&](const auto& pod) { return pod.of_job && gone.contains(pod.of_job->job); });
 }
 
 }  // namespace bimetal::bench

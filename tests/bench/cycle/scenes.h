@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "core/queue/cycle.h"
 
@@ -30,5 +31,9 @@ core::Job MakeJob(const JobShape& shape, int number);
 
 // What the snapshot is once the plan's pods are live and its jobs no longer wait.
 void Apply(const core::queue::Plan& plan, core::queue::Snapshot* snapshot);
+// The same, and the jobs are among those that run.
+void Start(const core::queue::Plan& plan, core::queue::Snapshot* snapshot);
+// What it is once the jobs that these evict have gone, with their pods.
+void End(const std::vector<core::queue::Eviction>& evictions, core::queue::Snapshot* snapshot);
 
 }  // namespace bimetal::bench
