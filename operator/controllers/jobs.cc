@@ -50,7 +50,10 @@ void JobController::OnJob(const api::GPUJob& job) {
 }
 
 void JobController::OnJobDeleted(const api::GPUJob& job) {
-  records_.erase(job.metadata().uid());
+  if (const auto it = records_.find(job.metadata().uid()); it != records_.end()) {
+    Unwake(it->second);
+    records_.erase(it);
+  }
   touched_.insert(job.metadata().uid());  // its pods are orphans now
   changed_();
 }
@@ -103,7 +106,16 @@ bool JobController::Active(const Record& record) const {
 }
 
 void JobController::Wake(Record& record, TimePoint when) {
-  if (!record.wake || when < *record.wake) record.wake = when;
+  if (record.wake && *record.wake <= when) return;
+  Unwake(record);
+  record.wake = when;
+  wakes_.emplace(when, record.object.metadata().uid());
+}
+
+void JobController::Unwake(Record& record) {
+  if (!record.wake) return;
+  wakes_.erase({*record.wake, record.object.metadata().uid()});
+  record.wake.reset();
 }
 
 void JobController::DeleteLivePods(const Record& record, bool older_attempts_only) {
@@ -157,8 +169,9 @@ void JobController::DeleteOrphans() {
 void JobController::Reconcile() {
   if (!started_) return;
   const TimePoint now = clock_.Now();
-  for (const auto& [uid, record] : records_) {
-    if (record.wake && *record.wake <= now) touched_.insert(uid);
+  for (const auto& [when, uid] : wakes_) {
+    if (now < when) break;
+    touched_.insert(uid);
   }
   DeleteOrphans();
   const std::set<std::string> uids = std::exchange(touched_, {});
@@ -168,7 +181,7 @@ void JobController::Reconcile() {
 }
 
 void JobController::Follow(Record& record) {
-  record.wake.reset();
+  Unwake(record);
   if (IsFinal(record.status)) {
     // A pod whose create was still under way when the end came.
     if (record.status.state() == "Failed") DeleteLivePods(record, false);
@@ -229,11 +242,8 @@ void JobController::ForgetUnseen(Record& record) {
 }
 
 std::optional<TimePoint> JobController::NextWake() const {
-  std::optional<TimePoint> next;
-  for (const auto& [uid, record] : records_) {
-    if (record.wake && (!next || *record.wake < *next)) next = record.wake;
-  }
-  return next;
+  if (wakes_.empty()) return std::nullopt;
+  return wakes_.begin()->first;
 }
 
 }  // namespace bimetal::op

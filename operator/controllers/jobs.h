@@ -68,8 +68,10 @@ class JobController final : public Claimant {
     api::GPUJobStatus status, written;
     bool write_in_flight = false;
     std::optional<TimePoint> last_write;
-    std::optional<TimePoint> not_before;  // no new attempt before
-    std::optional<TimePoint> wake;
+    std::optional<TimePoint> not_before;       // no new attempt before
+    std::optional<TimePoint> wake;             // kept by Wake and Unwake
+    std::optional<TimePoint> refused_at;       // when the status last took in a refusal whole
+    std::int64_t refused_generation = 0;       // of the spec, then
     int setbacks = 0;                          // in a row, for the pauses
     std::map<std::string, core::Pod> assumed;  // by pod name: asked for, not seen yet
     std::map<std::string, TimePoint> created;  // assumed pods whose create has succeeded
@@ -132,6 +134,8 @@ class JobController final : public Claimant {
   void KeepWaiting(Record& record, const core::queue::Refusal& refusal);
   void WriteStatus(Record& record);
   void Wake(Record& record, TimePoint when);
+  void Unwake(Record& record);
+  bool SaysAlready(const Record& record, const core::queue::Refusal& refusal) const;
   std::string ResourceName(const std::string& pool, core::Vendor vendor) const;
   void DeleteOrphans();
 
@@ -143,7 +147,8 @@ class JobController final : public Claimant {
   std::function<void()> changed_;
   bool started_ = false;
   NodeFailures failures_;
-  std::map<std::string, Record> records_;  // by uid
+  std::map<std::string, Record> records_;              // by uid
+  std::set<std::pair<TimePoint, std::string>> wakes_;  // of the records
   std::set<std::string> touched_;
   // Deletions that were asked for: uid of the pod, and whether by force.
   std::set<std::pair<std::string, bool>> deleting_;  // pods whose deletion we have asked for

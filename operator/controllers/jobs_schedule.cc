@@ -14,6 +14,8 @@ namespace {
 
 constexpr int kShownPositions = 50;  // of a queue: design, status budget
 constexpr int kAttemptsKept = 10;
+// Nothing is written before this where only counts have changed (jobs_status.cc).
+constexpr Millis kRefusalStands = Seconds(60);
 
 // ", 6 of 8 pods" where the gang starts smaller than it may be.
 std::string SizeText(const core::Job& job, const core::queue::Assignment& assignment) {
@@ -34,6 +36,12 @@ void BarVariants(const core::Job& job, const std::vector<std::size_t>& allowed,
         "spec.selection.switchOnRestart is Always, or IfPortable with "
         "spec.checkpoint.portableAcrossVendors true: the job has run on the other vendor");
   }
+}
+
+// Of its fair share, or of its evictions.
+bool RemembersPast(const core::Queue& queue) {
+  return (queue.fair_share && queue.fair_share->half_life > Millis{0}) ||
+         queue.preemption.max_evictions_per_hour.has_value();
 }
 
 // Makes room for a row without losing what it cost.
@@ -70,9 +78,10 @@ std::vector<core::Pod> JobController::AssumedPods() const {
 
 void JobController::AddTo(core::queue::Snapshot* snapshot) const {
   if (!started_) return;
+  const bool past = std::any_of(snapshot->queues.begin(), snapshot->queues.end(), RemembersPast);
   for (const auto& [uid, record] : records_) {
     if (!record.job) continue;
-    AddPast(record, snapshot);
+    if (past) AddPast(record, snapshot);
     const auto vendor = core::ParseVendor(record.status.assignment().vendor());
     if (vendor && (Active(record) || HasLivePods(record))) {
       snapshot->running.push_back(RunningOf(record, *vendor));
@@ -280,8 +289,32 @@ void SetEstimate(const core::queue::Refusal& refusal, TimePoint now, api::GPUJob
 
 }  // namespace
 
+// The status says so already, but for counts and places that move with every cycle. Most waiting
+// jobs of most cycles are such, and putting a status together costs more than deciding on its job.
+bool JobController::SaysAlready(const Record& record, const core::queue::Refusal& refusal) const {
+  const auto& status = record.status;
+  const bool recent = record.refused_at && clock_.Now() < *record.refused_at + kRefusalStands &&
+                      record.refused_generation == status.observed_generation();
+  if (!recent || status.state() != "Pending" || status.reason() != refusal.reason ||
+      status.has_estimated_start() != refusal.estimate.has_value() ||
+      static_cast<std::size_t>(status.blockers_size()) < refusal.blockers.size()) {
+    return false;
+  }
+  for (std::size_t i = 0; i < refusal.blockers.size(); ++i) {
+    const auto& said = status.blockers(static_cast<int>(i));
+    const auto& now = refusal.blockers[i];
+    if (said.variant() != now.variant || said.reason() != now.reason || said.need() != now.need) {
+      return false;
+    }
+  }
+  return true;
+}
+
 void JobController::KeepWaiting(Record& record, const core::queue::Refusal& refusal) {
+  if (SaysAlready(record, refusal)) return;
   const TimePoint now = clock_.Now();
+  record.refused_at = now;
+  record.refused_generation = record.status.observed_generation();
   auto& status = record.status;
   status.set_state("Pending");
   status.set_reason(refusal.reason);

@@ -136,6 +136,16 @@ void OperatorLoop::Submit(Micros when, api::GPUJob job, Micros run_time) {
   });
 }
 
+void OperatorLoop::Change(Micros when, std::function<void(op::Store&)> change) {
+  future_.At(when, [this, change = std::move(change)] {
+    Post([this, change] {
+      change(store_);
+      step_->Want();
+      step_wanted_ = true;
+    });
+  });
+}
+
 void OperatorLoop::OnJob(const api::GPUJob& job, bool gone) {
   const std::string& uid = job.metadata().uid();
   const auto [life, fresh] = lives_.try_emplace(uid);

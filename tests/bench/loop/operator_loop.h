@@ -49,6 +49,8 @@ class OperatorLoop {
 
   // At this time the generator asks the API server for the job; each of its pods runs for so long.
   void Submit(Micros when, api::GPUJob job, Micros run_time);
+  // At this time the watches show a change of the store, after which a cycle may find something.
+  void Change(Micros when, std::function<void(op::Store&)> change);
   // Opens the fleet and runs until nothing is left to come to pass or `until` is reached.
   void Start();
   void Run(Micros until);
