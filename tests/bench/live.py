@@ -29,7 +29,7 @@ class Run:
 
     def __init__(self, name, args):
         self.name, self.scale, self.peer = name, args.scale, args.peer
-        self.cluster = rig.Cluster(args.cluster, args.images, args.binaries, rig.ROOT / "build" / "bench-logs" / name)
+        self.cluster = rig.Cluster(args.cluster, args.binaries, rig.ROOT / "build" / "bench-logs" / name)
         self.missed = []
         self.parts = []
 
@@ -62,7 +62,6 @@ class Run:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cluster", default="bench", help="name of the local cluster, which is started and taken down")
-    parser.add_argument("--images", help="output of dev/images: the archives that the real node is given")
     parser.add_argument("--binaries", default=str(rig.ROOT / "build" / "release" / "bin"))
     parser.add_argument("--scale", type=float, default=1)
     parser.add_argument("--peer", choices=["kueue"], help="measure this one, too, just before (p5, p6, p18)")
@@ -74,7 +73,13 @@ def main():
         begin = time.monotonic()
         with open("/proc/loadavg", encoding="utf-8") as load:
             say(f"{name}: begins, load of the machine {' '.join(load.read().split()[:3])}")
-        good = BENCHES[name](Run(name, args)) and good
+        try:
+            good = BENCHES[name](Run(name, args)) and good
+        except SystemExit as error:  # the others are run all the same, unless we were told to end
+            if error.code == rig.TOLD_TO_END:
+                raise
+            say(f"{name}: {error.code}")
+            good = False
         say(f"{name}: took {time.monotonic() - begin:.0f} s")
     sys.exit(0 if good else 1)
 

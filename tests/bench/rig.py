@@ -18,6 +18,7 @@ NAMESPACE = "bench"
 SYSTEM = "bimetal-system"
 DEVICES_A_NODE = 8
 RACK = "bimetal.dev/rack"
+TOLD_TO_END = 130  # our exit status then
 TICKS = os.sysconf("SC_CLK_TCK")
 
 # What goes on without any job, or prepares the fleet: leases, heartbeats, tokens and reports of nodes.
@@ -28,7 +29,7 @@ BACKGROUND = ("leases", "nodes", "nodes/status", "tokenreviews", "subjectaccessr
 def end_on_signal():
     """Signals end the program as errors do, so that what was started is taken down."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit(130))
+        signal.signal(number, lambda *_: sys.exit(TOLD_TO_END))
 
 
 def wait_for(what, probe, seconds, pause=0.2, state=lambda: ""):
@@ -45,8 +46,8 @@ def wait_for(what, probe, seconds, pause=0.2, state=lambda: ""):
 class Cluster:
     """A local cluster of one real node, where the operator runs, and hollow nodes; also a context that takes it down."""
 
-    def __init__(self, name, images, binaries, logs):
-        self.name, self.images, self.binaries, self.logs = name, images, pathlib.Path(binaries), pathlib.Path(logs)
+    def __init__(self, name, binaries, logs):
+        self.name, self.binaries, self.logs = name, pathlib.Path(binaries), pathlib.Path(logs)
         self.agents = None
         self.state = pathlib.Path(self._dev("path", quiet=True).strip())
         self.kubeconfig = str(self.state / "admin.kubeconfig")
@@ -118,9 +119,12 @@ class Cluster:
 
     def install(self, *helm, racks=False, max_runs=64):
         """The operator and the agents of the hollow nodes, through whose reports every node is admitted."""
-        if self.images:
-            archives = [line.split()[2] for line in pathlib.Path(self.images).read_text(encoding="utf-8").splitlines()]
-            self._dev("load", *archives)
+        # Anew for each cluster: an archive goes when another tree builds its own. What is unchanged is not built again.
+        images = subprocess.run([str(ROOT / "dev" / "images"), "operator", "agent"], text=True, check=False,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        if images.returncode != 0:
+            sys.exit("the images could not be built")
+        self._dev("load", *(line.split()[2] for line in images.stdout.splitlines()))
         here = 'kubernetes\\.io/hostname'
         # A share of the processor like the other parts of the control plane have, which run outside of any pod.
         done = subprocess.run(
