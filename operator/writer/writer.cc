@@ -11,14 +11,14 @@ Writer::~Writer() {
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
-    queue_.clear();
+    queue_.Clear();
   }
   wake_.notify_all();
 }
 
 void Writer::Submit(Write write) {
   const std::lock_guard lock(mutex_);
-  queue_.push_back(std::move(write));
+  queue_.Push(std::move(write));
   wake_.notify_one();
 }
 
@@ -34,8 +34,7 @@ void Writer::Work() {
       std::unique_lock lock(mutex_);
       wake_.wait(lock, [&] { return stopped_ || !queue_.empty(); });
       if (stopped_) return;
-      write = std::move(queue_.front());
-      queue_.pop_front();
+      write = queue_.Pop();
     }
     Status status = write.run(*client_);
     observe_(write.verb, write.resource,

@@ -66,15 +66,14 @@ void StandIn::Submit(op::Write write) {
   // The lives of nodes are not played: what is written of them is never answered, so that it is
   // written once.
   if (write.resource.starts_with("nodes") || write.resource.starts_with("gpunodes")) return;
-  waiting_.push_back(std::move(write));
+  waiting_.Push(std::move(write));
   StartWrites();
 }
 
 void StandIn::StartWrites() {
   while (in_flight_ < options_.writers && !waiting_.empty()) {
     ++in_flight_;
-    op::Write write = std::move(waiting_.front());
-    waiting_.pop_front();
+    op::Write write = waiting_.Pop();
     const std::string what = write.verb + " " + write.resource;
     const Micros cost = CostOf(write);
     Serve(what, cost, [this, write = std::move(write)] {

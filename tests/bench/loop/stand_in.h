@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -9,7 +8,7 @@
 
 #include "api/gpujob.pb.h"
 #include "api/kubernetes.pb.h"
-#include "operator/writer/writer.h"
+#include "operator/writer/write_queue.h"
 #include "tests/fakes/fake_clock.h"
 
 // An API server with the nodes behind it, in virtual time and in this process: what it answers
@@ -97,7 +96,7 @@ class StandIn final : public op::WriteSink {
   Watches watches_;
   Micros free_at_ = 0, busy_ = 0;
   int in_flight_ = 0;
-  std::deque<op::Write> waiting_;
+  op::WriteQueue waiting_;
   std::map<std::string, api::GPUJob> jobs_;  // by namespace/name
   std::map<std::string, api::Pod> pods_;
   std::map<std::string, std::int64_t> requests_;
