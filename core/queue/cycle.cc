@@ -29,7 +29,7 @@ constexpr int kMostNewReservations = 16;
 Rank RankOf(const Job& job) { return {job.priority, job.created, job.uid}; }
 
 // Jobs in the order of their ranks, each uid once.
-std::vector<const Job*> InOrder(const std::vector<Job>& pending) {
+std::vector<const Job*> InOrder(const std::vector<Shared<Job>>& pending) {
   std::vector<const Job*> jobs;
   jobs.reserve(pending.size());
   for (const Job& job : pending) jobs.push_back(&job);

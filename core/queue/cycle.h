@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/shared.h"
 #include "core/model/fleet.h"
 #include "core/model/job.h"
 #include "core/placement/gang.h"
@@ -83,7 +84,7 @@ struct Snapshot {
   std::map<std::string, std::map<std::string, std::string>> namespaces;  // name -> labels
   std::vector<Pod> pods;         // live pods and assumed ones
   std::vector<Running> running;  // jobs that are placed
-  std::vector<Job> pending;      // jobs that want a place, not suspended, not backing off
+  std::vector<Shared<Job>> pending;  // jobs that want a place, not suspended, not backing off
   std::vector<Hold> holds;       // those of the plan before
   std::vector<PastUse> past_use;
   std::vector<PastEviction> past_evictions;

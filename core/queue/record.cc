@@ -209,6 +209,10 @@ class Writer {
   void Write(MilliDevice value) { Write(value.v); }
   void Write(TimePoint value) { Write(value.ms); }
   template <class T>
+  void Write(Shared<T>& value) {
+    Write(value.Edit());
+  }
+  template <class T>
   void Write(std::optional<T>& value) {
     if (value) return Write(*value);
     out += "null";
@@ -285,6 +289,10 @@ class Reader {
   static std::string Read(const Json& json, Millis& value) { return Read(json, value.v); }
   static std::string Read(const Json& json, MilliDevice& value) { return Read(json, value.v); }
   static std::string Read(const Json& json, TimePoint& value) { return Read(json, value.ms); }
+  template <class T>
+  static std::string Read(const Json& json, Shared<T>& value) {
+    return Read(json, value.Edit());
+  }
   template <class T>
   static std::string Read(const Json& json, std::optional<T>& value) {
     value.reset();

@@ -48,16 +48,18 @@ class Reporter {
 };
 
 void Reporter::AddHold(const Hold& hold) {
-  const auto job = std::find_if(snapshot_.pending.begin(), snapshot_.pending.end(),
-                                [&](const Job& one) { return one.uid == hold.job; });
-  if (job == snapshot_.pending.end() || hold.variant >= job->variants.size()) return;
-  const Variant& variant = job->variants[hold.variant];
+  const auto found = std::find_if(snapshot_.pending.begin(), snapshot_.pending.end(),
+                                  [&](const Job& one) { return one.uid == hold.job; });
+  if (found == snapshot_.pending.end()) return;
+  const Job& job = *found;
+  if (hold.variant >= job.variants.size()) return;
+  const Variant& variant = job.variants[hold.variant];
   const Lane* lane = space_.lanes.Find(variant.vendor, hold.pool, hold.device_class);
   if (lane == nullptr) return;
-  for (int at = space_.tree.Find(job->queue); at != kNoQueue; at = space_.tree.Parent(at)) {
+  for (int at = space_.tree.Find(job.queue); at != kNoQueue; at = space_.tree.Parent(at)) {
     FreeByKind& held = held_[at];
     held.resize(free_.size(), 0);
-    held[lane->kind] = SaturatingAdd(held[lane->kind], DevicesNeeded(*job, variant));
+    held[lane->kind] = SaturatingAdd(held[lane->kind], DevicesNeeded(job, variant));
   }
 }
 

@@ -224,6 +224,10 @@ void JobController::Follow(Record& record) {
   // Before a pause forgets where the attempt ran.
   Bill(record);
   if (!Active(record)) FollowPause(record);
+  record.wished.reset();
+  if (record.status.attempts().empty()) {
+    record.wished = core::AsWished(*record.job, record.status, clock_.Now());
+  }
   WriteStatus(record);
 }
 

@@ -70,6 +70,8 @@ class JobController final : public Claimant {
     std::optional<TimePoint> last_write;
     std::optional<TimePoint> not_before;       // no new attempt before
     std::optional<TimePoint> wake;             // kept by Wake and Unwake
+    // As it stands in snapshots, where it has never run; what has run is put together each time.
+    std::optional<Shared<core::Job>> wished;
     std::optional<TimePoint> refused_at;       // when the status last took in a refusal whole
     std::int64_t refused_generation = 0;       // of the spec, then
     int setbacks = 0;                          // in a row, for the pauses

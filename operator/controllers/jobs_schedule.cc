@@ -86,8 +86,12 @@ void JobController::AddTo(core::queue::Snapshot* snapshot) const {
     if (vendor && (Active(record) || HasLivePods(record))) {
       snapshot->running.push_back(RunningOf(record, *vendor));
     }
-    if (WantsPlace(record))
+    if (!WantsPlace(record)) continue;
+    if (record.wished && record.status.attempts().empty()) {
+      snapshot->pending.push_back(*record.wished);
+    } else {
       snapshot->pending.push_back(core::AsWished(*record.job, record.status, clock_.Now()));
+    }
   }
 }
 

@@ -10,8 +10,9 @@ namespace {
 using google::protobuf::util::MessageDifferencer;
 
 // Changes of these fields alone wait: counters that move while nothing happens to the job.
-constexpr Millis kCountersPause = Seconds(2);  // of a running job
-constexpr Millis kWaitingPause = Seconds(60);  // of a waiting job
+constexpr Millis kCountersPause = Seconds(2);   // of a running job
+constexpr Millis kStartingPause = Seconds(10);  // of one whose pods start: most soon run, or fail
+constexpr Millis kWaitingPause = Seconds(60);   // of a waiting job
 constexpr Millis kWriteRetryPause = Seconds(1);
 
 // What moves with every second of a running job.
@@ -53,6 +54,12 @@ api::GPUJobStatus WithoutUsage(api::GPUJobStatus status) {
   return status;
 }
 
+Millis PauseOf(const api::GPUJobStatus& status, const api::GPUJobStatus& written) {
+  if (status.state() == "Pending") return kWaitingPause;
+  const bool starts = status.state() == "Starting" && status.ready() == written.ready();
+  return starts ? kStartingPause : kCountersPause;
+}
+
 }  // namespace
 
 void JobController::WriteStatus(Record& record) {
@@ -67,7 +74,7 @@ void JobController::WriteStatus(Record& record) {
         record.status.state() != "Pending") {
       return;
     }
-    const Millis pause = record.status.state() == "Pending" ? kWaitingPause : kCountersPause;
+    const Millis pause = PauseOf(record.status, record.written);
     if (now < *record.last_write + pause) {
       Wake(record, *record.last_write + pause);
       return;

@@ -116,7 +116,7 @@ std::vector<core::Pod> ServiceController::AssumedPods() const {
 void ServiceController::Count(std::map<std::string, QueueCounts>* counts) const {
   core::queue::Snapshot mine;
   AddTo(&mine);
-  for (const auto& job : mine.pending) {
+  for (const core::Job& job : mine.pending) {
     const auto it = counts->find(job.queue.value);
     if (it != counts->end()) ++it->second.pending;
   }

@@ -3,6 +3,7 @@
 // devices, and hands in a validation run for every run that the operator orders: benches go through
 // the real admission path.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -50,7 +51,11 @@ struct HollowNode {
   api::ValidationRun run;  // waits to be acknowledged; empty id: none
 };
 
-volatile std::sig_atomic_t g_stop = 0, g_next_driver = 0;
+// Agents of different nodes do not wait for each other: so many report at once.
+constexpr std::size_t kSpeakers = 16;
+
+std::atomic<int> g_stop = 0, g_next_driver = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "set in a signal handler");
 
 bool ParseOptions(int argc, char** argv, Options* out) {
   for (int i = 1; i < argc; ++i) {
@@ -196,15 +201,30 @@ bool ReportOnce(api::AgentService::StubInterface& stub, HollowNode& node) {
   return !node.run.run().empty();
 }
 
-void ChangeDriver(const Options& options, std::vector<HollowNode>& nodes) {
-  int left = options.fail;
-  for (auto& node : nodes) {
-    node.driver = options.next_driver;
-    node.fails = left-- > 0;
-    node.run.Clear();
+// The nodes first, first + kSpeakers, ...: each reports once an interval, in turns that are spread
+// over it; one with news reports again in the next round.
+void Speak(const Options& options, api::AgentService::StubInterface& stub,
+           std::vector<HollowNode>& nodes, std::size_t first) {
+  constexpr int kRoundMs = 500;
+  const auto rounds = static_cast<std::size_t>(options.interval_s * 1000 / kRoundMs);
+  std::vector<bool> again(nodes.size(), true);
+  bool changed = false;
+  for (std::size_t round = 0; g_stop == 0; round = (round + 1) % rounds) {
+    const auto begin = std::chrono::steady_clock::now();
+    if (g_next_driver != 0 && !changed && !options.next_driver.empty()) {
+      changed = true;
+      for (std::size_t i = first; i < nodes.size(); i += kSpeakers) {
+        nodes[i].driver = options.next_driver;
+        nodes[i].fails = i < static_cast<std::size_t>(options.fail);
+        nodes[i].run.Clear();
+      }
+      std::fill(again.begin(), again.end(), true);
+    }
+    for (std::size_t i = first; i < nodes.size() && g_stop == 0; i += kSpeakers) {
+      if (again[i] || i / kSpeakers % rounds == round) again[i] = ReportOnce(stub, nodes[i]);
+    }
+    std::this_thread::sleep_until(begin + std::chrono::milliseconds(kRoundMs));
   }
-  Log(LogLevel::kInfo, "every node has another driver",
-      {{"driver", options.next_driver}, {"failing", options.fail}});
 }
 
 int Run(const Options& options) {
@@ -237,23 +257,11 @@ int Run(const Options& options) {
   Log(LogLevel::kInfo, "speaking for hollow nodes", {{"nodes", nodes->size()}});
   agent::OperatorChannel channel("bimetal-operator." + options.name_space + ".svc");
   auto& stub = channel.To(options.target, ca->data().at("ca.crt"));
-  // In turns, spread over the interval; a node with news reports again in the next round of 500 ms.
-  constexpr int kRoundMs = 500;
-  const int rounds = options.interval_s * 1000 / kRoundMs;
-  std::vector<bool> again(nodes->size(), true);
-  for (int round = 0; g_stop == 0; round = (round + 1) % rounds) {
-    const auto begin = std::chrono::steady_clock::now();
-    if (g_next_driver != 0 && !options.next_driver.empty()) {
-      g_next_driver = 0;
-      ChangeDriver(options, *nodes);
-      std::fill(again.begin(), again.end(), true);
-    }
-    for (std::size_t i = 0; i < nodes->size() && g_stop == 0; ++i) {
-      const bool due = static_cast<int>(i % static_cast<std::size_t>(rounds)) == round;
-      if (due || again[i]) again[i] = ReportOnce(stub, (*nodes)[i]);
-    }
-    std::this_thread::sleep_until(begin + std::chrono::milliseconds(kRoundMs));
+  std::vector<std::jthread> speakers;
+  for (std::size_t first = 0; first < kSpeakers; ++first) {
+    speakers.emplace_back([&, first] { Speak(options, stub, *nodes, first); });
   }
+  speakers.clear();
   return 0;
 }
 

@@ -54,7 +54,7 @@ void Fill(Snapshot* s, Vendor vendor, const std::string& node,
 std::string VariantOf(const Snapshot& s) {
   const Plan plan = Decide(s);
   if (plan.assignments.empty()) return "none";
-  return s.pending[0].variants[plan.assignments[0].variant].name;
+  return s.pending[0]->variants[plan.assignments[0].variant].name;
 }
 
 TEST(ChoiceTest, BestValueTakesTheLeastCostForTheWorkAndElseTheNext) {
@@ -62,8 +62,8 @@ TEST(ChoiceTest, BestValueTakesTheLeastCostForTheWorkAndElseTheNext) {
   s.pending = {Choosing(SelectionPolicy::kBestValue)};
   EXPECT_EQ(VariantOf(s), "rocm");
   // Twice as fast at one and a half times the price.
-  s.pending[0].variants[0].relative_throughput_milli = 2000;
-  s.pending[0].variants[1].relative_throughput_milli = 1000;
+  s.pending[0].Edit().variants[0].relative_throughput_milli = 2000;
+  s.pending[0].Edit().variants[1].relative_throughput_milli = 1000;
   EXPECT_EQ(VariantOf(s), "cuda");
   Fill(&s, kN, "nv-1");
   EXPECT_EQ(VariantOf(s), "rocm");
@@ -87,18 +87,18 @@ TEST(ChoiceTest, LowestCostWaitsForTheCheaperVariantAndSaysSo) {
 TEST(ChoiceTest, LowestCostDoesNotWaitForAVariantThatCanNeverStart) {
   Snapshot s = Market();
   s.pending = {Choosing(SelectionPolicy::kLowestCost)};
-  s.pending[0].variants[1].devices_per_pod = 9;
-  s.pending[0].variants[1].relative_throughput_milli = 9000;
-  s.pending[0].variants[0].relative_throughput_milli = 1000;
+  s.pending[0].Edit().variants[1].devices_per_pod = 9;
+  s.pending[0].Edit().variants[1].relative_throughput_milli = 9000;
+  s.pending[0].Edit().variants[0].relative_throughput_milli = 1000;
   EXPECT_EQ(VariantOf(s), "cuda");
 }
 
 TEST(ChoiceTest, WhatCostsMoreThanTheJobPaysIsNotTakenInAnyOrder) {
   Snapshot s = Market();
   s.pending = {Choosing(SelectionPolicy::kInOrder)};
-  s.pending[0].variants[0].max_nano_per_hour = 3 * kUnit - 1;
+  s.pending[0].Edit().variants[0].max_nano_per_hour = 3 * kUnit - 1;
   EXPECT_EQ(VariantOf(s), "rocm");
-  s.pending[0].variants[1].max_nano_per_hour = kUnit;
+  s.pending[0].Edit().variants[1].max_nano_per_hour = kUnit;
   const Plan plan = Decide(s);
   const Refusal& refusal = RefusalOf(plan, "a");
   EXPECT_EQ(refusal.reason, "WaitingForPrice");
@@ -114,7 +114,7 @@ TEST(ChoiceTest, OnlyTheModelsThatAreCheapEnoughAreTaken) {
   s.nodes.push_back(NodeBuilder("nv-2").Gpus(kN, 8, "", "A100"));
   s.prices[1].prices.push_back({kN, "A100", kUnit});
   s.pending = {JobBuilder("a").On(kN, 8).Pods(1)};
-  s.pending[0].variants[0].max_nano_per_hour = kUnit;
+  s.pending[0].Edit().variants[0].max_nano_per_hour = kUnit;
   const Plan plan = Decide(s);
   ASSERT_EQ(plan.assignments.size(), 1U);
   EXPECT_EQ(plan.assignments[0].pods[0].node, NodeName{"nv-2"});
@@ -139,7 +139,7 @@ TEST(ChoiceTest, TheSameModelMayBeCheapEnoughInOnePoolOnly) {
 TEST(ChoiceTest, EarliestStartWaitsOnlyWhereThatEndsTheJobSooner) {
   Snapshot s = Market();
   s.pending = {Choosing(SelectionPolicy::kEarliestStart)};
-  Job& job = s.pending[0];
+  Job& job = s.pending[0].Edit();
   job.variants[0].relative_throughput_milli = 4000;
   job.variants[1].relative_throughput_milli = 1000;
   EXPECT_EQ(VariantOf(s), "cuda");

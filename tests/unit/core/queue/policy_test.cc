@@ -201,7 +201,7 @@ TEST(PreemptTest, EqualPriorityMinRuntimeAndNeverProtect) {
   AddRunning(&s, a);
   s.pending = {JobBuilder("urgent").On(kN).Pods(1).Queue("q").Priority(0)};
   EXPECT_THAT(Decide(s).evictions, IsEmpty());
-  s.pending[0].priority = 1;
+  s.pending[0].Edit().priority = 1;
   EXPECT_THAT(Evicted(Decide(s)), ElementsAre("a"));
   s.queues[0].preemption.min_runtime = Minutes(6);
   EXPECT_THAT(Decide(s).evictions, IsEmpty());
@@ -234,7 +234,7 @@ TEST(ReclaimTest, WhatIsGuaranteedIsTakenBackFromWhoeverBorrowedIt) {
   s.queues[0].preemption.reclaim = Reclaim::kLowerPriority;
   EXPECT_THAT(Decide(s).evictions, IsEmpty());
   s.queues[0].preemption.reclaim = Reclaim::kAny;
-  s.pending[0].variants[0].devices_per_pod = 5;  // beyond what is guaranteed
+  s.pending[0].Edit().variants[0].devices_per_pod = 5;  // beyond what is guaranteed
   EXPECT_THAT(Decide(s).evictions, IsEmpty());
 }
 
@@ -260,8 +260,8 @@ TEST(ReserveTest, AJobThatHasWaitedTooLongIsPromisedThePlaceThatComesFreeFirst) 
                JobBuilder("endless").On(kN).Pods(4).Queue("q").Created(s.now.ms),
                JobBuilder("long").On(kN).Pods(4).Queue("q").Created(s.now.ms),
                JobBuilder("short").On(kN).Pods(4).Queue("q").Created(s.now.ms)};
-  s.pending[2].max_duration = Minutes(21);
-  s.pending[3].max_duration = Minutes(20);
+  s.pending[2].Edit().max_duration = Minutes(21);
+  s.pending[3].Edit().max_duration = Minutes(20);
   Plan plan = Decide(s);
   EXPECT_THAT(Started(plan), ElementsAre("short"));
   EXPECT_EQ(RefusalOf(plan, "head").reason, "Reserved");
@@ -274,7 +274,7 @@ TEST(ReserveTest, AJobThatHasWaitedTooLongIsPromisedThePlaceThatComesFreeFirst) 
   s.queues[0].order = QueueOrder::kBestEffort;
   EXPECT_THAT(Started(Decide(s)), ElementsAre("endless"));
   s.queues[0].order = QueueOrder::kBackfill;
-  s.pending[0].created = s.now - Minutes(29);
+  s.pending[0].Edit().created = s.now - Minutes(29);
   EXPECT_THAT(Started(Decide(s)), ElementsAre("endless"));
 }
 
@@ -284,7 +284,7 @@ TEST(ReserveTest, WhereNobodyKnowsWhenItEndsWhatComesFreeIsKeptWithoutADate) {
   AddRunning(&s, RunningJob("a", "q", kN, 4, {"n0"}));
   s.pending = {JobBuilder("head").On(kN, 8).Pods(1).Queue("q").Created(0),
                JobBuilder("small").On(kN).Pods(1).Queue("q").Created(s.now.ms)};
-  s.pending[1].max_duration = kMinute;
+  s.pending[1].Edit().max_duration = kMinute;
   const Plan plan = Decide(s);
   EXPECT_THAT(Started(plan), IsEmpty());
   EXPECT_FALSE(RefusalOf(plan, "head").estimate);
@@ -316,8 +316,8 @@ TEST(LimitTest, PerJobLimitsSayWhatToDo) {
   s.pending = {JobBuilder("wide").On(kN).Pods(3).Queue("q"),
                JobBuilder("long").On(kN).Pods(1).Queue("q"),
                JobBuilder("good").On(kN).Pods(2).Queue("q")};
-  s.pending[0].max_duration = Minutes(10);
-  s.pending[2].max_duration = Minutes(10);
+  s.pending[0].Edit().max_duration = Minutes(10);
+  s.pending[2].Edit().max_duration = Minutes(10);
   const Plan plan = Decide(s);
   EXPECT_THAT(Started(plan), ElementsAre("good"));
   EXPECT_EQ(RefusalOf(plan, "wide").reason, "ExceedsLimit");

@@ -321,6 +321,22 @@ TEST_F(JobControllerTest, ARunningJobsBillAloneIsNoReasonToWrite) {
   EXPECT_EQ(world_.writes.Of("patch", "gpujobs/status").size(), before);
 }
 
+TEST_F(JobControllerTest, AShortStartIsWrittenOnceAndALongOneSaysWhatItWaitsFor) {
+  StartWith(8, 0);
+  Submit(MakeJob("train", 2, 2));
+  for (const auto& pod : CreatedPods()) Show(pod, "Pending");
+  const auto seconds = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      world_.writes.EndAll();
+      Turn();
+      world_.clock.Advance(Seconds(1));
+    }
+    return world_.writes.Of("patch", "gpujobs/status").size();
+  };
+  EXPECT_EQ(seconds(9), 1U) << "placed";
+  EXPECT_EQ(seconds(9), 2U) << "its pods still do not run";
+}
+
 TEST_F(JobControllerTest, AnImpossibleJobIsToldSoAndTouchesNothing) {
   StartWith(8, 0);
   auto bad = MakeJob("bad", 1, 1);
