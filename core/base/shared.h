@@ -15,8 +15,8 @@ class Shared {
   Shared() : value_(std::make_shared<T>()) {}
   // From whatever a T is made of without being asked.
   template <class U>
-    requires(std::is_convertible_v<U, T> && !std::is_same_v<std::remove_cvref_t<U>, Shared>)
-  Shared(U&& value)  // NOLINT: it is the value
+  requires(std::is_convertible_v<U, T> && !std::is_same_v<std::remove_cvref_t<U>, Shared>)
+      Shared(U&& value)  // NOLINT: it is the value
       : value_(std::make_shared<T>(static_cast<T>(std::forward<U>(value)))) {}
 
   const T& operator*() const { return *value_; }

@@ -4,7 +4,9 @@
 #include <deque>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 
 #include "core/model/saturate.h"
@@ -38,8 +40,8 @@ std::vector<const Job*> InOrder(const std::vector<Shared<Job>>& pending) {
     if (a->created != b->created) return a->created < b->created;
     return a->uid < b->uid;
   });
-  std::set<Uid> seen;
-  std::erase_if(jobs, [&](const Job* job) { return !seen.insert(job->uid).second; });
+  std::unordered_set<std::string_view> seen(jobs.size());
+  std::erase_if(jobs, [&](const Job* job) { return !seen.insert(job->uid.value).second; });
   return jobs;
 }
 

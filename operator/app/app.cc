@@ -350,12 +350,12 @@ void App::Tick() {
       next_refresh_ = clock_.Monotonic() + kRefresh;
       WantCycle();
     }
-    fleet_.Reconcile();
     recount_.Tick();
-    auto sample = fleet_.Sample(true);
-    sample.books_difference_milli = recount_.difference_milli();
-    sample.event_queue_depth = static_cast<std::int64_t>(loop_.Depth());
-    metrics_.Update(std::move(sample));
+    fleet_.Tick([this](FleetSample sample) {
+      sample.books_difference_milli = recount_.difference_milli();
+      sample.event_queue_depth = static_cast<std::int64_t>(loop_.Depth());
+      metrics_.Update(std::move(sample));
+    });
   }
   metrics_.ObserveLoopLag(loop_.Lag().v * 1000);
   loop_.At(clock_.Monotonic() + kTick, [this] { Tick(); });

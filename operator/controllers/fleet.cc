@@ -9,6 +9,7 @@
 #include "operator/controllers/conditions.h"
 #include "operator/controllers/node_events.h"
 #include "operator/controllers/status_write.h"
+#include "operator/controllers/stopwatch.h"
 
 namespace bimetal::op {
 namespace {
@@ -206,6 +207,14 @@ void FleetController::Reconcile() {
     Write(pool, pools_sent_);
   }
   ReconcileQueues();
+}
+
+void FleetController::Tick(const std::function<void(FleetSample)>& take) {
+  if (pace_.Wait(clock_.Monotonic()) > Millis{0}) return;
+  const std::int64_t begin = SteadyMicros();
+  Reconcile();
+  take(Sample(true));
+  pace_.Spent(clock_.Monotonic(), SteadyMicros() - begin);
 }
 
 FleetSample FleetController::Sample(bool leader) const {

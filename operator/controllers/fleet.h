@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "operator/controllers/gated_pods.h"
 #include "operator/controllers/jobs.h"
 #include "operator/controllers/nodes.h"
+#include "operator/controllers/pace.h"
 #include "operator/metrics/metrics.h"
 #include "operator/state/store.h"
 #include "operator/writer/writer.h"
@@ -27,6 +29,8 @@ class FleetController {
   // Writes statuses that changed, each at most once in five seconds.
   void Reconcile();
   FleetSample Sample(bool leader) const;
+  // Both, where their pace allows it: `take` gets the sample.
+  void Tick(const std::function<void(FleetSample)>& take);
 
  private:
   struct PoolSum {
@@ -60,8 +64,9 @@ class FleetController {
   const SchedulingCycle& cycle_;
   WriteSink& writes_;
   std::map<std::string, Sent> pools_sent_, queues_sent_;
-  std::map<std::string, std::int64_t> queues_seen_;   // generations
-  TimePoint queues_at_;                               // when their statuses were last made
+  std::map<std::string, std::int64_t> queues_seen_;  // generations
+  TimePoint queues_at_;                              // when their statuses were last made
+  Pace pace_{kFleetPace};
   std::map<std::string, std::string> breakers_told_;  // pool -> what its last Event said
 };
 

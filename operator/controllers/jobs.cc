@@ -11,6 +11,7 @@ namespace bimetal::op {
 namespace {
 
 constexpr Millis kUnseen = Seconds(60);
+constexpr Millis kUnsaidPause{200};
 
 }  // namespace
 
@@ -96,9 +97,11 @@ std::vector<const PodRecord*> JobController::PodsOf(const Record& record,
 }
 
 bool JobController::HasLivePods(const Record& record) const {
-  const auto pods = PodsOf(record, false);
-  return !record.assumed.empty() ||
-         std::any_of(pods.begin(), pods.end(), [](const auto* pod) { return !pod->ended; });
+  if (!record.assumed.empty()) return true;
+  const auto keys = store_.pods_by_job.find(record.object.metadata().uid());
+  return keys != store_.pods_by_job.end() &&
+         std::any_of(keys->second.begin(), keys->second.end(),
+                     [&](const auto& key) { return !store_.pods.at(key).ended; });
 }
 
 bool JobController::Active(const Record& record) const {
@@ -178,6 +181,7 @@ void JobController::Reconcile() {
   for (const auto& uid : uids) {
     if (const auto it = records_.find(uid); it != records_.end()) Follow(it->second);
   }
+  SayUnsaid();
 }
 
 void JobController::Follow(Record& record) {
@@ -246,8 +250,12 @@ void JobController::ForgetUnseen(Record& record) {
 }
 
 std::optional<TimePoint> JobController::NextWake() const {
-  if (wakes_.empty()) return std::nullopt;
-  return wakes_.begin()->first;
+  std::optional<TimePoint> next;
+  if (!wakes_.empty()) next = wakes_.begin()->first;
+  // The end of a write makes a step, but for those that nobody waits for.
+  const TimePoint soon = clock_.Now() + kUnsaidPause;
+  if (!unsaid_.empty() && (!next || soon < *next)) next = soon;
+  return next;
 }
 
 }  // namespace bimetal::op

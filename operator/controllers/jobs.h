@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -68,8 +69,10 @@ class JobController final : public Claimant {
     api::GPUJobStatus status, written;
     bool write_in_flight = false;
     std::optional<TimePoint> last_write;
-    std::optional<TimePoint> not_before;       // no new attempt before
-    std::optional<TimePoint> wake;             // kept by Wake and Unwake
+    bool unsaid = false;                  // its uid is in unsaid_
+    std::optional<TimePoint> say_placed;  // a placement waits until then for what its pods do
+    std::optional<TimePoint> not_before;  // no new attempt before
+    std::optional<TimePoint> wake;        // kept by Wake and Unwake
     // As it stands in snapshots, where it has never run; what has run is put together each time.
     std::optional<Shared<core::Job>> wished;
     std::optional<TimePoint> refused_at;       // when the status last took in a refusal whole
@@ -135,6 +138,7 @@ class JobController final : public Claimant {
   void CreateService(Record& record);
   void KeepWaiting(Record& record, const core::queue::Refusal& refusal);
   void WriteStatus(Record& record);
+  void SayUnsaid();
   void Wake(Record& record, TimePoint when);
   void Unwake(Record& record);
   bool SaysAlready(const Record& record, const core::queue::Refusal& refusal) const;
@@ -152,6 +156,7 @@ class JobController final : public Claimant {
   std::map<std::string, Record> records_;              // by uid
   std::set<std::pair<TimePoint, std::string>> wakes_;  // of the records
   std::set<std::string> touched_;
+  std::deque<std::string> unsaid_;  // whose statuses wait until few writes do
   // Deletions that were asked for: uid of the pod, and whether by force.
   std::set<std::pair<std::string, bool>> deleting_;  // pods whose deletion we have asked for
 };

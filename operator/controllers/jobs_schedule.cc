@@ -14,6 +14,9 @@ namespace {
 
 constexpr int kShownPositions = 50;  // of a queue: design, status budget
 constexpr int kAttemptsKept = 10;
+// Most pods run, and small ones end, sooner than this after their place is known: one write says
+// both. Until it is written the pods themselves are what a restart finds.
+constexpr Millis kSayPlaced = Seconds(2);
 // Nothing is written before this where only counts have changed (jobs_status.cc).
 constexpr Millis kRefusalStands = Seconds(60);
 
@@ -187,6 +190,7 @@ void JobController::Place(Record& record, const core::queue::Assignment& offered
   record.finished.clear();
   record.finished_before_us = 0;
   record.not_before.reset();
+  record.say_placed = now + kSayPlaced;
   Log(LogLevel::kInfo, "job placed",
       {{"job", record.job->name},
        {"namespace", record.job->name_space},

@@ -1,6 +1,9 @@
 // The part of JobController that writes statuses: at most one write per job and transition.
 #include <google/protobuf/util/message_differencer.h>
 
+#include <utility>
+
+#include "operator/controllers/job_life.h"
 #include "operator/controllers/jobs.h"
 #include "operator/controllers/status_write.h"
 
@@ -14,6 +17,9 @@ constexpr Millis kCountersPause = Seconds(2);   // of a running job
 constexpr Millis kStartingPause = Seconds(10);  // of one whose pods start: most soon run, or fail
 constexpr Millis kWaitingPause = Seconds(60);   // of a waiting job
 constexpr Millis kWriteRetryPause = Seconds(1);
+// Where so many writes wait, the API server is what everybody waits for: a job says where it stands
+// when its turn comes, and what it would have said of the time before is left unsaid.
+constexpr std::size_t kCrowd = 64;
 
 // What moves with every second of a running job.
 void ClearBill(api::GPUJobStatus* status) {
@@ -68,6 +74,10 @@ void JobController::WriteStatus(Record& record) {
   if (record.status.reason() == "PendingEvaluation") return;
   if (record.write_in_flight || MessageDifferencer::Equals(record.status, record.written)) return;
   const TimePoint now = clock_.Now();
+  if (record.status.state() == "Starting" && record.say_placed && now < *record.say_placed) {
+    Wake(record, *record.say_placed);
+    return;
+  }
   if (record.last_write &&
       MessageDifferencer::Equals(Essence(record.status), Essence(record.written))) {
     if (MessageDifferencer::Equals(WithoutUsage(record.status), WithoutUsage(record.written)) &&
@@ -79,6 +89,10 @@ void JobController::WriteStatus(Record& record) {
       Wake(record, *record.last_write + pause);
       return;
     }
+  }
+  if (writes_.Depth() >= kCrowd && !IsFinal(record.status)) {
+    if (!std::exchange(record.unsaid, true)) unsaid_.push_back(record.object.metadata().uid());
+    return;
   }
   record.write_in_flight = true;
   record.last_write = now;
@@ -97,6 +111,17 @@ void JobController::WriteStatus(Record& record) {
     }
   };
   writes_.Submit(std::move(write));
+}
+
+// In the order in which they had something to say.
+void JobController::SayUnsaid() {
+  while (!unsaid_.empty() && writes_.Depth() < kCrowd) {
+    const auto it = records_.find(unsaid_.front());
+    unsaid_.pop_front();
+    if (it == records_.end()) continue;
+    it->second.unsaid = false;
+    WriteStatus(it->second);
+  }
 }
 
 std::vector<JobSample> JobController::Samples() const {

@@ -7,35 +7,46 @@
 
 namespace bimetal::op {
 
-// Keeps the scheduling cycle from taking the loop for itself under a flood of events: over time it
-// has a share of the clock, and what it did not use is saved for a while. A cycle may start while
-// anything is saved, so a loop that has been idle decides at once, and a cycle that costs more than
-// was saved makes the next one wait. Each cycle fills until nothing fits, so fewer of them decide
-// no less. Pure; times are of a monotonic clock.
-class CyclePace {
+// Keeps one kind of work from taking the loop for itself under a flood of events: over time it has
+// one part in `share` of the clock, and what it did not use is saved for a while. It may start
+// while anything is saved, so a loop that has been idle works at once, and what costs more than was
+// saved makes the next one wait. Pure; times are of a monotonic clock.
+class Pace {
  public:
-  static constexpr std::int64_t kShare = 4;                // one fourth of the time
-  static constexpr std::int64_t kMostSaved = 200'000;      // microseconds
-  static constexpr std::int64_t kLongestWait = 1'000'000;  // so that a slow cycle does not stop all
+  struct Limits {
+    std::int64_t share = 1;         // one part in so many of the time
+    std::int64_t most_saved = 0;    // microseconds
+    std::int64_t longest_wait = 0;  // microseconds, so that one slow turn does not stop all
+  };
 
-  // A cycle ended at `now` that took this long.
+  explicit Pace(const Limits& limits) : limits_(limits), saved_(limits.most_saved) {}
+
+  // A turn ended at `now` that took this long.
   void Spent(Millis now, std::int64_t micros) {
-    saved_ = std::max(Saved(now) - micros, -kLongestWait / kShare);
+    saved_ = std::max(Saved(now) - micros, -limits_.longest_wait / limits_.share);
     at_ = now;
   }
   // How long from `now` until the next may start; 0: at once.
   Millis Wait(Millis now) const {
     const std::int64_t saved = Saved(now);
-    return saved > 0 ? Millis{0} : Millis{(-saved * kShare) / 1000 + 1};
+    return saved > 0 ? Millis{0} : Millis{(-saved * limits_.share) / 1000 + 1};
   }
 
  private:
   std::int64_t Saved(Millis now) const {
-    return std::min(kMostSaved, saved_ + (now - at_).v * 1000 / kShare);
+    return std::min(limits_.most_saved, saved_ + (now - at_).v * 1000 / limits_.share);
   }
 
-  std::int64_t saved_ = kMostSaved;  // at `at_`
+  Limits limits_;
+  std::int64_t saved_ = 0;  // at `at_`
   Millis at_;
 };
+
+// Of scheduling cycles. Each fills until nothing fits, so fewer of them decide no less.
+inline constexpr Pace::Limits kCyclePace{
+    .share = 6, .most_saved = 200'000, .longest_wait = 1'000'000};
+// Of sums over the whole fleet, for statuses and metrics.
+inline constexpr Pace::Limits kFleetPace{
+    .share = 50, .most_saved = 50'000, .longest_wait = 10'000'000};
 
 }  // namespace bimetal::op

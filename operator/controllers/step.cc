@@ -3,21 +3,11 @@
 #include <utility>
 
 namespace bimetal::op {
-namespace {
-
-std::int64_t SteadyMicros() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-}  // namespace
-
 Step::Step(const Clock& clock, Parts parts, Observer observe, Stopwatch stopwatch)
     : clock_(clock),
       parts_(parts),
       observe_(std::move(observe)),
-      stopwatch_(stopwatch ? std::move(stopwatch) : Stopwatch(SteadyMicros)) {}
+      stopwatch_(std::move(stopwatch)) {}
 
 void Step::Run() {
   parts_.nodes.Reconcile();

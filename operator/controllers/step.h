@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "operator/controllers/nodes.h"
 #include "operator/controllers/pace.h"
 #include "operator/controllers/services.h"
+#include "operator/controllers/stopwatch.h"
 
 namespace bimetal::op {
 
@@ -27,10 +27,8 @@ class Step {
   };
   // Told of every cycle: how it ended and how long it took. May be empty.
   using Observer = std::function<void(std::string_view result, std::int64_t micros)>;
-  // Microseconds of a clock that only goes forward; the system's where it is empty.
-  using Stopwatch = std::function<std::int64_t()>;
 
-  Step(const Clock& clock, Parts parts, Observer observe, Stopwatch stopwatch = {});
+  Step(const Clock& clock, Parts parts, Observer observe, Stopwatch stopwatch = SteadyMicros);
 
   // A scheduling cycle may find something new.
   void Want() { wanted_ = true; }
@@ -43,7 +41,7 @@ class Step {
   Parts parts_;
   Observer observe_;
   Stopwatch stopwatch_;
-  CyclePace pace_;
+  Pace pace_{kCyclePace};
   bool wanted_ = false;
 };
 

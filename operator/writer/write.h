@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 
@@ -24,6 +25,8 @@ class WriteSink {
  public:
   virtual ~WriteSink() = default;
   virtual void Submit(Write write) = 0;
+  // Writes that have not begun. Who has something to say that can wait says it when few do.
+  virtual std::size_t Depth() const = 0;
 };
 
 }  // namespace bimetal::op

@@ -32,9 +32,7 @@ class Writer final : public WriteSink {
   Writer& operator=(const Writer&) = delete;
 
   void Submit(Write write) override;
-
-  // Writes that wait. Thread-safe.
-  std::size_t Depth() const;
+  std::size_t Depth() const override;  // also from other threads
 
  private:
   void Work();

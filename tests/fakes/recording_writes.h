@@ -12,6 +12,7 @@ namespace bimetal::test {
 class RecordingWrites final : public op::WriteSink {
  public:
   void Submit(op::Write write) override { writes.push_back(std::move(write)); }
+  std::size_t Depth() const override { return depth; }
 
   // Those of this verb and resource, oldest first.
   std::vector<op::Write> Of(const std::string& verb, const std::string& resource) const {
@@ -31,6 +32,7 @@ class RecordingWrites final : public op::WriteSink {
   }
 
   std::vector<op::Write> writes;
+  std::size_t depth = 0;  // as many seem to wait
 
  private:
   std::size_t ended_ = 0;

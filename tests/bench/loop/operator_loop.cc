@@ -219,10 +219,7 @@ void OperatorLoop::ArmTimer() {
 }
 
 void OperatorLoop::Tick() {
-  Post([this] {
-    fleet_->Reconcile();
-    fleet_->Sample(true);
-  });
+  Post([this] { fleet_->Tick([](const op::FleetSample&) {}); });
   future_.At(future_.now() + kSecond, [this] { Tick(); });
 }
 

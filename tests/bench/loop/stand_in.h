@@ -76,6 +76,7 @@ class StandIn final : public op::WriteSink {
   void CreateJob(api::GPUJob job);
 
   void Submit(op::Write write) override;
+  std::size_t Depth() const override { return waiting_.size(); }
 
   // Requests so far, by verb and resource, and the time of the server that they took.
   const std::map<std::string, std::int64_t>& requests() const { return requests_; }

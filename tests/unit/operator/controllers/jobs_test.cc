@@ -321,20 +321,62 @@ TEST_F(JobControllerTest, ARunningJobsBillAloneIsNoReasonToWrite) {
   EXPECT_EQ(world_.writes.Of("patch", "gpujobs/status").size(), before);
 }
 
-TEST_F(JobControllerTest, AShortStartIsWrittenOnceAndALongOneSaysWhatItWaitsFor) {
+TEST_F(JobControllerTest, AShortStartIsWrittenOnceWithTheRunningOfItsPods) {
+  StartWith(8, 0);
+  Submit(MakeJob("train", 2, 2));
+  for (const char* phase : {"Pending", "Running"}) {
+    world_.clock.Advance(Millis{900});
+    for (const auto& pod : CreatedPods()) Show(pod, phase);
+    Turn();
+    world_.writes.EndAll();
+  }
+  const auto writes = world_.writes.Of("patch", "gpujobs/status");
+  ASSERT_THAT(writes, SizeIs(1));
+  EXPECT_THAT(writes[0].body, HasSubstr(R"("state":"Running")"));
+}
+
+TEST_F(JobControllerTest, AStartThatTakesLongerIsToldAfterTwoSeconds) {
   StartWith(8, 0);
   Submit(MakeJob("train", 2, 2));
   for (const auto& pod : CreatedPods()) Show(pod, "Pending");
-  const auto seconds = [&](int count) {
-    for (int i = 0; i < count; ++i) {
-      world_.writes.EndAll();
-      Turn();
-      world_.clock.Advance(Seconds(1));
-    }
-    return world_.writes.Of("patch", "gpujobs/status").size();
-  };
-  EXPECT_EQ(seconds(9), 1U) << "placed";
-  EXPECT_EQ(seconds(9), 2U) << "its pods still do not run";
+  EXPECT_EQ(world_.jobs.NextWake(), world_.clock.Now() + Seconds(2));
+  for (int i = 0; i < 9; ++i) {
+    world_.clock.Advance(Seconds(1));
+    Turn();
+    world_.writes.EndAll();
+  }
+  const auto writes = world_.writes.Of("patch", "gpujobs/status");
+  ASSERT_THAT(writes, SizeIs(1));
+  EXPECT_THAT(writes[0].body, HasSubstr(R"("state":"Starting")"));
+}
+
+TEST_F(JobControllerTest, WhereManyWritesWaitAJobSaysOnlyWhereItStandsInTheEnd) {
+  StartWith(8, 0);
+  world_.writes.depth = 1000;
+  Submit(MakeJob("train", 1, 8));
+  Submit(MakeJob("waits", 1, 8));
+  for (const auto& pod : CreatedPods()) Show(pod, "Running");
+  Turn();
+  EXPECT_THAT(world_.writes.Of("patch", "gpujobs/status"), IsEmpty());
+  EXPECT_LE(world_.jobs.NextWake(), world_.clock.Now() + Seconds(1));
+  world_.writes.depth = 0;
+  Turn();
+  world_.writes.EndAll();
+  const auto writes = world_.writes.Of("patch", "gpujobs/status");
+  ASSERT_THAT(writes, SizeIs(2));
+  EXPECT_THAT(writes[0].body, HasSubstr(R"("state":"Pending")"));
+  EXPECT_THAT(writes[1].body, HasSubstr(R"("state":"Running")"));
+}
+
+TEST_F(JobControllerTest, TheEndOfAJobIsToldHoweverManyWritesWait) {
+  StartWith(8, 0);
+  Submit(MakeJob("train", 1, 8));
+  world_.writes.depth = 1000;
+  for (const auto& pod : CreatedPods()) Show(pod, "Succeeded");
+  Turn();
+  const auto writes = world_.writes.Of("patch", "gpujobs/status");
+  ASSERT_THAT(writes, SizeIs(1));
+  EXPECT_THAT(writes[0].body, HasSubstr(R"("state":"Completed")"));
 }
 
 TEST_F(JobControllerTest, AnImpossibleJobIsToldSoAndTouchesNothing) {
