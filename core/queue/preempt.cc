@@ -108,7 +108,7 @@ std::vector<Tenant*> Preemption::CandidatesFor(const Job& job, int queue,
   auto& tenants = space_.tenants();
   for (std::size_t i = 0; i < tenants.size(); ++i) {
     if (tenants[i].leaving) {
-      leaving.push_back(&tenants[i]);
+      if (!space_.IsPromised(tenants[i], queue)) leaving.push_back(&tenants[i]);
     } else if (IsVictim(tenants[i], protection.tenants[i], job, queue, protection.own)) {
       victims.push_back({&tenants[i], LostBy(tenants[i].running, snapshot_.now)});
     }

@@ -154,6 +154,22 @@ void Space::Release(Tenant& tenant) { SetReleased(tenant, true); }
 
 void Space::Restore(Tenant& tenant) { SetReleased(tenant, false); }
 
+bool Space::IsPromised(const Tenant& tenant, int queue) const {
+  for (const Tenant::Spot& spot : tenant.spots) {
+    if (spot.promised_devices < spot.place.devices) return false;
+  }
+  for (int at = queue; at != kNoQueue; at = tree.Parent(at)) {
+    if (!IsAbove(at, tenant.queue)) continue;
+    const auto promised = tenant.promised_quota.find(at);
+    if (promised == tenant.promised_quota.end() ||
+        promised->second.devices < tenant.running.devices ||
+        (tree.At(at).max_running_jobs && promised->second.jobs < 1)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 HeldPlace& Space::AddHold(HeldPlace added) {
   held_.push_back(std::move(added));
   HeldPlace& held = held_.back();

@@ -102,6 +102,11 @@ class Space {
   void Release(Tenant& tenant);
   void Restore(Tenant& tenant);
 
+  // The tenant's end frees nothing for a job of `queue`: holds have been promised all its devices,
+  // and its part of every quota that both count on. What is left of its other resources is not
+  // looked at; it is seen when the tenant is gone.
+  bool IsPromised(const Tenant& tenant, int queue) const;
+
   std::deque<HeldPlace>& held() { return held_; }
   HeldPlace& AddHold(HeldPlace held);  // and books it
   // The hold awaits the tenant from now on, too, if they share a node or a queue. REQUIRES:
