@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "core/queue/rank.h"
@@ -21,8 +22,8 @@ inline constexpr int kUncovered = 1 << 20;
 
 // Which claims lie within what is guaranteed. In rounds: the first lets each job, in the order of
 // ranks, have what its own queue guarantees, as long as it lasts; the next ones what the queues
-// above guarantee and jobs covered so far have left. Answers by index: the round (0: its own
-// queue), or kUncovered.
+// above guarantee and jobs covered so far have left. Queues of different roots have nothing in
+// common here.
 //
 // This is what evictions are measured by, and why they come to an end. Let C be the list of who is
 // covered, first by round and then by rank, and R the list of who holds devices, by rank; compare
@@ -32,6 +33,27 @@ inline constexpr int kUncovered = 1 << 20;
 // count in C. A job that evicts lower ranks of its queue evicts either uncovered ones, or, covered
 // in round k itself, also those of round k and after, which come after it in C. So (C, R) grows
 // with every decision, and there are finitely many of them until something from outside changes.
-std::vector<int> Cover(const QueueTree& tree, const std::vector<Claim>& claims);
+class Coverage {
+ public:
+  // `tree` is borrowed. Every claim has a queue.
+  Coverage(const QueueTree& tree, std::vector<Claim> claims);
+  Coverage(const Coverage&) = delete;
+  Coverage& operator=(const Coverage&) = delete;
+
+  // By index of the claims: the round (0: its own queue), or kUncovered.
+  const std::vector<int>& rounds() const { return rounds_; }
+  // The round in which `claim` would be covered beside the others.
+  int RoundWith(const Claim& claim) const;
+
+ private:
+  class Rounds;
+
+  const QueueTree& tree_;
+  std::vector<Claim> claims_;
+  std::map<int, std::vector<const Claim*>> by_root_;  // by rank
+  std::vector<int> rounds_;
+  std::vector<std::size_t>
+      first_line_;  // by queue: its first line among those of all; then the sum
+};
 
 }  // namespace bimetal::core::queue

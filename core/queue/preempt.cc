@@ -42,16 +42,13 @@ bool Preemption::MayEvict(const Job&, int queue) const {
   return policy.within_queue != WithinQueue::kNever || policy.reclaim != Reclaim::kNever;
 }
 
-// Who is covered now, and in which round the job would be if it ran.
-Preemption::Protection Preemption::Protect(const Job& job, std::size_t kind, std::int64_t devices,
-                                           int queue) {
-  Protection out;
+// Who is covered now. The same as long as nobody starts, is told to go, or is waited for.
+const Coverage& Preemption::CoverageNow() {
+  if (coverage_ && coverage_of_ == space_.changes()) return *coverage_;
   std::vector<Claim> claims;
-  std::vector<std::size_t> of_tenant;
-  const auto& tenants = space_.tenants();
-  for (std::size_t i = 0; i < tenants.size(); ++i) {
-    const Tenant& tenant = tenants[i];
-    of_tenant.push_back(claims.size());
+  claim_of_.clear();
+  for (const Tenant& tenant : space_.tenants()) {
+    claim_of_.push_back(claims.size());
     if (tenant.leaving || tenant.queue == kNoQueue) continue;
     const Running& r = tenant.running;
     claims.push_back({.rank = {r.priority, r.created, r.job},
@@ -60,31 +57,21 @@ Preemption::Protection Preemption::Protect(const Job& job, std::size_t kind, std
                       .devices = r.devices});
   }
   for (const HeldPlace& held : space_.held()) {
-    if (held.job == nullptr || held.job->uid == job.uid || !held.hold.by_eviction) continue;
+    if (held.job == nullptr || !held.hold.by_eviction) continue;
     claims.push_back({.rank = {held.job->priority, held.job->created, held.job->uid},
                       .queue = held.queue,
                       .kind = held.lane->kind,
                       .devices = held.devices});
   }
-  const std::vector<int> before = Cover(space_.tree, claims);
-  claims.push_back({.rank = {job.priority, job.created, job.uid},
-                    .queue = queue,
-                    .kind = kind,
-                    .devices = devices});
-  out.own = Cover(space_.tree, claims).back();
-  for (std::size_t i = 0; i < tenants.size(); ++i) {
-    const bool counted = !tenants[i].leaving && tenants[i].queue != kNoQueue;
-    out.tenants.push_back(counted ? before[of_tenant[i]] : kUncovered);
-  }
-  return out;
+  coverage_.emplace(space_.tree, std::move(claims));
+  coverage_of_ = space_.changes();
+  return *coverage_;
 }
 
 bool Preemption::IsVictim(const Tenant& tenant, int covered, const Job& job, int queue,
                           int own) const {
   const Running& running = tenant.running;
-  if (tenant.queue == kNoQueue || tenant.leaving || tenant.started_now || !running.evictable) {
-    return false;
-  }
+  if (tenant.started_now || !running.evictable) return false;
   const QueuePreemption& theirs = space_.tree.At(tenant.queue).preemption;
   if (running.started + theirs.min_runtime > snapshot_.now) return false;
   const QueuePreemption& ours = space_.tree.At(queue).preemption;
@@ -97,19 +84,25 @@ bool Preemption::IsVictim(const Tenant& tenant, int covered, const Job& job, int
   return covered == kUncovered && (ours.reclaim == Reclaim::kAny || lower);
 }
 
-std::vector<Tenant*> Preemption::CandidatesFor(const Job& job, int queue,
-                                               const Protection& protection) {
+std::vector<Tenant*> Preemption::CandidatesFor(const Job& job, int queue, std::size_t kind,
+                                               std::int64_t devices) {
   struct Ranked {
     Tenant* tenant = nullptr;
     std::int64_t lost = 0;
   };
+  const Coverage& coverage = CoverageNow();
+  const int own = coverage.RoundWith({.rank = {job.priority, job.created, job.uid},
+                                      .queue = queue,
+                                      .kind = kind,
+                                      .devices = devices});
   std::vector<Tenant*> leaving;
   std::vector<Ranked> victims;
   auto& tenants = space_.tenants();
   for (std::size_t i = 0; i < tenants.size(); ++i) {
     if (tenants[i].leaving) {
       if (!space_.IsPromised(tenants[i], queue)) leaving.push_back(&tenants[i]);
-    } else if (IsVictim(tenants[i], protection.tenants[i], job, queue, protection.own)) {
+    } else if (tenants[i].queue != kNoQueue &&
+               IsVictim(tenants[i], coverage.rounds()[claim_of_[i]], job, queue, own)) {
       victims.push_back({&tenants[i], LostBy(tenants[i].running, snapshot_.now)});
     }
   }
@@ -135,8 +128,7 @@ std::vector<Tenant*> Preemption::CandidatesFor(const Job& job, int queue,
 std::optional<Way> Preemption::FindVictims(const Job& job, std::size_t variant, Lane& lane,
                                            int queue) {
   const std::int64_t need = DevicesNeeded(job, job.variants[variant]);
-  const Protection protection = Protect(job, lane.kind, need, queue);
-  const std::vector<Tenant*> candidates = CandidatesFor(job, queue, protection);
+  const std::vector<Tenant*> candidates = CandidatesFor(job, queue, lane.kind, need);
   if (candidates.empty()) return std::nullopt;
   return FindWay(space_, job, variant, lane, queue, candidates);
 }
@@ -151,6 +143,7 @@ std::int64_t Preemption::CostOf(const Way& way) const {
 
 void Preemption::Evicted(Tenant& tenant) {
   tenant.leaving = true;
+  space_.Changed();
   ++evictions_[tenant.queue];
 }
 

@@ -36,16 +36,17 @@ class Preemption {
   void Evicted(Tenant& tenant);
 
  private:
-  struct Protection {
-    int own = kUncovered;      // the round in which the job itself would be covered
-    std::vector<int> tenants;  // as space.tenants()
-  };
-  Protection Protect(const Job& job, std::size_t kind, std::int64_t devices, int queue);
+  const Coverage& CoverageNow();
+  // `covered`, `own`: the rounds of the tenant, which is not leaving, and of the job if it ran.
   bool IsVictim(const Tenant& tenant, int covered, const Job& job, int queue, int own) const;
-  std::vector<Tenant*> CandidatesFor(const Job& job, int queue, const Protection& protection);
+  std::vector<Tenant*> CandidatesFor(const Job& job, int queue, std::size_t kind,
+                                     std::int64_t devices);
 
   Space& space_;
   const Snapshot& snapshot_;
+  std::optional<Coverage> coverage_;
+  std::int64_t coverage_of_ = 0;           // of these changes of the space
+  std::vector<std::size_t> claim_of_;      // in it, by tenant; of those that count
   std::map<int, std::int64_t> evictions_;  // by queue of the victims, in the last hour
 };
 

@@ -69,6 +69,7 @@ void Space::AddTenant(Running running, bool books) {
     tenant.spots.push_back(
         Tenant::Spot{.lane = lane, .place = place, .promised_devices = 0, .promised = {}});
   }
+  Changed();
   tenant.running = std::move(running);
   tenants_.push_back(std::move(tenant));
   Tenant& made = tenants_.back();
@@ -171,6 +172,7 @@ bool Space::IsPromised(const Tenant& tenant, int queue) const {
 }
 
 HeldPlace& Space::AddHold(HeldPlace added) {
+  Changed();
   held_.push_back(std::move(added));
   HeldPlace& held = held_.back();
   for (Tenant* tenant : held.awaits) tenant->awaited_by.push_back(&held);
@@ -202,6 +204,7 @@ void Space::AwaitIfNear(HeldPlace& held, Tenant& tenant) {
 }
 
 void Space::Drop(HeldPlace& held) {
+  Changed();
   if (held.booked) Unbook(held);
   for (Tenant* tenant : held.awaits) std::erase(tenant->awaited_by, &held);
   held.awaits.clear();

@@ -91,6 +91,9 @@ class Space {
   std::optional<std::vector<placement::PodPlacement>> Search(Lane& lane, const Job& job,
                                                              const Variant& variant);
   std::int64_t searches() const { return searches_; }
+  // Counts every change of who is there, is leaving or is waited for; releases are none.
+  std::int64_t changes() const { return changes_; }
+  void Changed() { ++changes_; }
   // `more_free`: devices of `kind` that are booked for the asker already.
   std::optional<QuotaShortage> Shortage(int queue, std::size_t kind, std::int64_t devices,
                                         std::int64_t more_free = 0) const;
@@ -125,7 +128,7 @@ class Space {
   std::deque<Tenant> tenants_;
   std::map<Uid, Tenant*> by_uid_;
   std::deque<HeldPlace> held_;
-  std::int64_t searches_ = 0;
+  std::int64_t searches_ = 0, changes_ = 0;
 };
 
 Resources operator-(const Resources& a, const Resources& b);

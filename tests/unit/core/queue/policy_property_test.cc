@@ -38,7 +38,7 @@ std::vector<int> Progress(const Simulated& s) {
     const Variant& variant = job.variants[hold.variant];
     claim(job, variant.vendor, hold.pods.at(0).node, DevicesNeeded(job, variant));
   }
-  const std::vector<int> covered = Cover(tree, claims);
+  const std::vector<int> covered = Coverage(tree, claims).rounds();
   std::vector<Rank> ranks;
   for (const Job& job : s.jobs) ranks.push_back({job.priority, job.created, job.uid});
   std::sort(ranks.begin(), ranks.end());

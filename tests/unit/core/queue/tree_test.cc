@@ -131,18 +131,27 @@ Claim ClaimOf(const std::string& job, int queue, std::int64_t devices, std::int6
           .devices = devices};
 }
 
+std::vector<int> Rounds(const QueueTree& tree, std::vector<Claim> claims) {
+  return Coverage(tree, std::move(claims)).rounds();
+}
+
 TEST(CoverageTest, AQueueCoversItsFirstJobsAndAParentTheRest) {
   // p guarantees 6; its children x 4 and y 0.
   const std::vector<Queue> queues = {Child("p", "", {Quota("nvidia", {}, 6)}),
                                      Child("x", "p", {Quota("nvidia", {}, 4)}), Child("y", "p")};
   const QueueTree tree(queues, kKinds);
   const int x = tree.Find(QueueName{"x"}), y = tree.Find(QueueName{"y"});
-  EXPECT_THAT(
-      Cover(tree, {ClaimOf("a", x, 3), ClaimOf("b", x, 3), ClaimOf("c", y, 3), ClaimOf("d", x, 1)}),
-      ElementsAre(0, kUncovered, kUncovered, 0));  // a and d by x; 2 of p left, no job fits
-  EXPECT_THAT(Cover(tree, {ClaimOf("a", x, 3), ClaimOf("c", y, 3)}), ElementsAre(0, 1));
-  EXPECT_THAT(Cover(tree, {ClaimOf("c", y, 3, 9), ClaimOf("a", x, 4)}),
+  EXPECT_THAT(Rounds(tree, {ClaimOf("a", x, 3), ClaimOf("b", x, 3), ClaimOf("c", y, 3),
+                            ClaimOf("d", x, 1)}),
+              ElementsAre(0, kUncovered, kUncovered, 0));  // a and d by x; 2 of p left, no job fits
+  EXPECT_THAT(Rounds(tree, {ClaimOf("a", x, 3), ClaimOf("c", y, 3)}), ElementsAre(0, 1));
+  EXPECT_THAT(Rounds(tree, {ClaimOf("c", y, 3, 9), ClaimOf("a", x, 4)}),
               ElementsAre(kUncovered, 0));  // the parent covers what its children leave
+  const Coverage some(tree, {ClaimOf("a", x, 3), ClaimOf("c", y, 3)});
+  for (const Claim& more : {ClaimOf("b", x, 3), ClaimOf("d", x, 1), ClaimOf("e", y, 2, 9)}) {
+    EXPECT_EQ(some.RoundWith(more),
+              Rounds(tree, {ClaimOf("a", x, 3), ClaimOf("c", y, 3), more}).back());
+  }
 }
 
 }  // namespace
