@@ -1,7 +1,6 @@
 #include "core/cost/compare.h"
 
 #include <algorithm>
-#include <random>
 
 #include "core/cost/ratio.h"
 #include "core/model/saturate.h"
@@ -57,6 +56,22 @@ std::vector<std::string> Refusals(const Side& first, const Side& second) {
   return out;
 }
 
+// splitmix64: seeded by the caller, the same numbers on every machine.
+class Draws {
+ public:
+  explicit Draws(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t operator()() {
+    state_ += 0x9E3779B97F4A7C15U;
+    std::uint64_t z = state_;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9U;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBU;
+    return z ^ z >> 31;
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
 struct Sums {
   std::int64_t cost = 0, units = 0;
   void Add(const MeasuredRun& run) {
@@ -84,10 +99,10 @@ Sums Whole(const Side& side) {
 }
 
 // As many runs as there are, each drawn from all. The same on every machine.
-Sums Drawn(const Side& side, std::mt19937_64& random) {
+Sums Drawn(const Side& side, Draws& draws) {
   Sums sums;
   for (std::size_t i = 0; i < side.runs.size(); ++i) {
-    const auto draw = static_cast<unsigned __int128>(random()) * side.runs.size() >> 64;
+    const auto draw = static_cast<unsigned __int128>(draws()) * side.runs.size() >> 64;
     sums.Add(side.runs[static_cast<std::size_t>(draw)]);
   }
   return sums;
@@ -101,11 +116,11 @@ Comparison Compare(const Side& first, const Side& second, std::uint64_t seed, in
   out.refusals = Refusals(first, second);
   if (!out.refusals.empty()) return out;
   out.ratio = RatioOf(Whole(first), Whole(second));
-  std::mt19937_64 random(seed);
+  Draws draws(seed);
   std::vector<std::int64_t> ratios;
   for (int i = 0; i < resamples; ++i) {
-    const Sums a = Drawn(first, random);
-    ratios.push_back(RatioOf(a, Drawn(second, random)));
+    const Sums a = Drawn(first, draws);
+    ratios.push_back(RatioOf(a, Drawn(second, draws)));
   }
   std::sort(ratios.begin(), ratios.end());
   const auto tail = static_cast<std::size_t>(resamples * kTail / 1000);
