@@ -1,9 +1,10 @@
 // Pricing intervals.
 #include <algorithm>
-#include <iterator>
 #include <set>
 
 #include "core/cost/cost.h"
+#include "core/cost/rates.h"
+#include "core/cost/ratio.h"
 #include "core/model/saturate.h"
 
 namespace bimetal::core::cost {
@@ -11,19 +12,8 @@ namespace {
 
 using Wide = __int128;
 
-constexpr Wide kMsPerHour = 3'600'000;
-
-// price * device_ms / hour, rounded once, half to even.
-std::int64_t Amount(NanoCurrency per_hour, std::int64_t device_ms) {
-  const Wide product = static_cast<Wide>(per_hour.v) * device_ms;
-  Wide amount = product / kMsPerHour;
-  const Wide twice_rest = product % kMsPerHour * 2;
-  if (twice_rest > kMsPerHour || (twice_rest == kMsPerHour && amount % 2 != 0)) ++amount;
-  return Saturate(amount);
-}
-
 void Add(NanoCurrency& sum, NanoCurrency per_hour, std::int64_t device_ms) {
-  sum.v = SaturatingAdd(sum.v, Amount(per_hour, device_ms));
+  sum.v = SaturatingAdd(sum.v, MultiplyDivide(per_hour.v, device_ms, kMsPerHour));
 }
 
 std::int64_t DeviceMs(std::int64_t devices, TimePoint begin, TimePoint end) {
@@ -38,51 +28,42 @@ class Biller {
   Bill Result();
 
  private:
-  void Missing(const Interval& interval, std::int64_t device_ms, const std::string& why);
+  void Missing(std::int64_t device_ms, const std::string& why);
 
   const PriceBook* book_;
   Bill bill_;
   std::set<std::string> missing_;
 };
 
-void Biller::Missing(const Interval& interval, std::int64_t device_ms, const std::string& why) {
-  bill_.unpriced_ms = SaturatingAdd(bill_.unpriced_ms, device_ms);
-  missing_.insert("no price for " + std::string(VendorName(interval.vendor)) + " " +
-                  (interval.model.empty() ? "devices of unknown model" : interval.model) + why);
-}
-
 void Biller::Charge(const Interval& interval) {
   if (interval.devices <= 0 || interval.end <= interval.begin) return;
   const std::int64_t all = DeviceMs(interval.devices, interval.begin, interval.end);
   bill_.device_ms = SaturatingAdd(bill_.device_ms, all);
+  const DeviceKind kind{
+      .vendor = interval.vendor, .model = interval.model, .pool = interval.pool, .purchase = {}};
   if (book_ == nullptr) {
-    Missing(interval, all, ", because no price book applies");
+    Missing(all, RatesAt({}, kind, interval.begin).missing + ", because no price book applies");
     return;
   }
-  std::vector<const Price*> prices;  // in the book's order, by `from`
-  for (const Price& price : book_->prices) {
-    if (price.vendor == interval.vendor && price.model == interval.model) prices.push_back(&price);
-  }
-  if (prices.empty()) {
-    Missing(interval, all, "");
-    return;
-  }
-  const TimePoint first = std::min(interval.end, prices.front()->from);
-  if (interval.begin < first) {
-    Missing(interval, DeviceMs(interval.devices, interval.begin, first),
-            " before " + FormatTime(prices.front()->from));
-  }
-  for (auto at = prices.begin(); at != prices.end(); ++at) {
-    const auto next = std::next(at);
-    const TimePoint begin = std::max(interval.begin, (*at)->from);
-    const TimePoint end =
-        next == prices.end() ? interval.end : std::min(interval.end, (*next)->from);
-    if (end <= begin) continue;
+  TimePoint begin = interval.begin;
+  while (begin < interval.end) {
+    const Rates rates = RatesAt(*book_, kind, begin);
+    const TimePoint end = std::min(interval.end, rates.until.value_or(interval.end));
     const std::int64_t device_ms = DeviceMs(interval.devices, begin, end);
-    Add(bill_.hardware, (*at)->hardware, device_ms);
-    Add(bill_.energy, (*at)->energy, device_ms);
-    Add(bill_.labour, (*at)->labour, device_ms);
+    begin = end;
+    if (!rates.missing.empty()) {
+      Missing(device_ms, rates.missing);
+      continue;
+    }
+    Add(bill_.hardware, rates.hardware, device_ms);
+    Add(bill_.energy, rates.energy, device_ms);
+    Add(bill_.labour, rates.labour, device_ms);
   }
+}
+
+void Biller::Missing(std::int64_t device_ms, const std::string& why) {
+  bill_.unpriced_ms = SaturatingAdd(bill_.unpriced_ms, device_ms);
+  missing_.insert(why);
 }
 
 Bill Biller::Result() {

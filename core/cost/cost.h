@@ -1,33 +1,15 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "api/fleet.pb.h"
 #include "core/base/ids.h"
 #include "core/base/result.h"
 #include "core/base/time.h"
+#include "core/cost/price_book.h"
 #include "core/model/vendor.h"
 
 namespace bimetal::core::cost {
-
-// Prices of one device and hour, in billionths of the book's currency.
-struct Price {
-  Vendor vendor = Vendor::kNvidia;
-  std::string model;
-  TimePoint from;
-  NanoCurrency hardware, energy, labour;
-};
-
-struct PriceBook {
-  std::string currency;
-  std::vector<Price> prices;  // sorted by vendor, model, from
-};
-
-// Error kInvalid names the entry and the remedy: "spec.prices[2].hardwarePerHour: "-1" is
-// negative".
-Result<PriceBook> PriceBookFromApi(const api::PriceBook& book);
 
 // A time during which a pod held `devices` whole devices of one model. [begin, end).
 struct Interval {
@@ -35,6 +17,7 @@ struct Interval {
   std::string model;
   std::int64_t devices = 0;
   TimePoint begin, end;
+  std::string pool = {};  // whose prices hold; "": those of every pool
 };
 
 struct Bill {
@@ -49,7 +32,7 @@ struct Bill {
 // Prices intervals against `book`; a price change inside an interval splits it. Each component of
 // each split row is rounded once, half to even (notes: cost model 3.4). Products are taken in 128
 // bits. Intervals whose end is not after their begin count as nothing. Without a book everything is
-// unpriced.
+// unpriced. Energy is the flat figure, or that of the assumed power: joules are not seen here.
 Bill PriceIntervals(const std::vector<Interval>& intervals, const PriceBook* book);
 
 // "12.345" from milliseconds.

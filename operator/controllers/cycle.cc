@@ -19,7 +19,8 @@ std::vector<core::queue::PoolPrices> PricesOf(const Store& store, TimePoint now)
     if (object == store.price_books.end()) continue;
     const auto book = core::cost::PriceBookFromApi(object->second);
     if (!book) continue;
-    out.push_back({.pool = PoolName{name}, .prices = core::queue::order::PricesAt(*book, now)});
+    out.push_back({.pool = PoolName{name},
+                   .prices = core::queue::order::PricesAt(*book, now, PoolName{name})});
   }
   return out;
 }

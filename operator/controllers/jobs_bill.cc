@@ -23,8 +23,9 @@ void JobController::Bill(Record& record) {
   std::map<std::string, std::string> models;
   for (const auto& node : record.timeline.Nodes())
     models[node] = nodes_.ModelOf(node, variant->vendor);
-  const auto intervals =
+  auto intervals =
       record.timeline.Intervals(variant->vendor, variant->devices_per_pod, clock_.Now(), models);
+  for (auto& interval : intervals) interval.pool = record.status.assignment().pool();
   std::optional<core::cost::PriceBook> book;
   const auto pool = store_.pools.find(record.status.assignment().pool());
   std::string missing;

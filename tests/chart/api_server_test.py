@@ -218,6 +218,22 @@ def test_bad_pools_queues_and_prices_are_refused():
                 "hardwarePerHour")
     refused(of("PriceBook", {"currency": "USD", "prices": [{**price, "from": "yesterday"}]}),
             "spec.prices[0].from")
+    bare = {k: v for k, v in price.items() if k != "hardwarePerHour"}
+    rented = {"pricePerHour": "2", "devices": 1}
+    owned = {"capital": "1", "lifeMonths": 48, "devices": 8}
+    for entry, why in ((bare, "exactly one of hardwarePerHour, owned and rented"),
+                       ({**price, "rented": rented}, "exactly one of hardwarePerHour, owned and rented"),
+                       ({**bare, "rented": rented, "energyPerHour": "1"}, "the rent includes electricity"),
+                       ({**bare, "rented": rented, "purchase": "Owned"}, "purchase contradicts"),
+                       ({**bare, "owned": {**owned, "residualPercent": 100}}, "residualPercent"),
+                       ({**price, "energyPerHour": "1", "energyZone": "z"}, "the same electricity"),
+                       ({**price, "assumedWatts": 500}, "no meaning without energyZone"),
+                       ({**price, "to": price["from"]}, "to must be after from")):
+        refused(of("PriceBook", {"currency": "USD", "prices": [entry]}), why)
+    tariff = {"zone": "z", "from": price["from"], "perKilowattHour": "0.1"}
+    for entry, why in (({**tariff, "pue": "0.9"}, "pue"), ({**tariff, "fromHour": 7}, "come together"),
+                       ({**tariff, "to": tariff["from"]}, "to must be after from")):
+        refused(of("PriceBook", {"currency": "USD", "prices": [price], "tariffs": [entry]}), why)
     pool = of("GPUPool", {"vendor": "amd"})
     accepted(pool)
     pool["spec"]["vendor"] = "nvidia"

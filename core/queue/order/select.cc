@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
+#include <set>
 #include <string>
 #include <utility>
+
+#include "core/cost/rates.h"
+#include "core/model/saturate.h"
 
 namespace bimetal::core::queue::order {
 namespace {
@@ -86,20 +89,18 @@ bool WorthWaiting(const Candidate& here, const Candidate& there, TimePoint now, 
          static_cast<__int128>(now.ms) + run_here->v;
 }
 
-std::vector<DevicePrice> PricesAt(const cost::PriceBook& book, TimePoint now) {
-  std::map<std::pair<Vendor, std::string>, const cost::Price*> latest;
-  for (const cost::Price& price : book.prices) {
-    if (price.from > now) continue;
-    const cost::Price*& known = latest[{price.vendor, price.model}];
-    if (known == nullptr || known->from <= price.from) known = &price;
-  }
+std::vector<DevicePrice> PricesAt(const cost::PriceBook& book, TimePoint now,
+                                  const PoolName& pool) {
+  std::set<std::pair<Vendor, std::string>> kinds;
+  for (const cost::Price& price : book.prices) kinds.emplace(price.vendor, price.model);
   std::vector<DevicePrice> prices;
-  for (const auto& [key, price] : latest) {
-    const __int128 sum =
-        static_cast<__int128>(price->hardware.v) + price->energy.v + price->labour.v;
-    prices.push_back({key.first, key.second,
-                      static_cast<std::int64_t>(
-                          std::min<__int128>(sum, std::numeric_limits<std::int64_t>::max()))});
+  for (const auto& [vendor, model] : kinds) {
+    const auto rates = cost::RatesAt(
+        book, {.vendor = vendor, .model = model, .pool = pool.value, .purchase = {}}, now);
+    if (!rates.missing.empty()) continue;
+    prices.push_back(
+        {vendor, model,
+         Saturate(static_cast<__int128>(rates.hardware.v) + rates.energy.v + rates.labour.v)});
   }
   return prices;
 }

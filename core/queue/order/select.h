@@ -54,9 +54,10 @@ struct DevicePrice {
   auto operator<=>(const DevicePrice&) const = default;
 };
 
-// The prices of `book` that hold at `now`, by vendor and model; models whose first price lies ahead
-// are left out. Sums stop at the greatest number. Pure.
-std::vector<DevicePrice> PricesAt(const cost::PriceBook& book, TimePoint now);
+// The prices of `book` that hold at `now` in `pool` (every pool where it is empty), by vendor and
+// model; models without a price at that time are left out. Sums stop at the greatest number. Pure.
+std::vector<DevicePrice> PricesAt(const cost::PriceBook& book, TimePoint now,
+                                  const PoolName& pool = {});
 
 // The variants of `job` (indexes into Job::variants) that may start now, in the order in which to
 // try them: StartOrder over candidates made of its hints and of the lowest of `prices` among the
