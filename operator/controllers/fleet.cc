@@ -8,6 +8,7 @@
 #include "kube/codec/codec.h"
 #include "operator/controllers/conditions.h"
 #include "operator/controllers/node_events.h"
+#include "operator/controllers/pool_prices.h"
 #include "operator/controllers/status_write.h"
 #include "operator/controllers/stopwatch.h"
 
@@ -16,6 +17,7 @@ namespace {
 
 constexpr Millis kPause = Seconds(5);
 constexpr std::size_t kMostGroups = 32;
+constexpr std::size_t kMostText = 1024;
 
 core::placement::Books BooksOf(const Store& store, const SchedulingCycle& cycle) {
   std::vector<core::Pod> pods = cycle.AssumedPods();
@@ -96,6 +98,7 @@ std::map<std::string, FleetController::PoolSum> FleetController::SumPools() cons
       sum.admitted += phase != phases.end() && phase->second == "Admitted" ? 1 : 0;
       sum.quarantined += phase != phases.end() && phase->second == "Quarantined" ? 1 : 0;
       sum.total += static_cast<std::int64_t>(devices.devices.size());
+      for (const auto& device : devices.devices) sum.models.insert(device.model);
       sum.open += core::UsableDevices(node, vendor);
       sum.held += core::WholeDevices(core::placement::HeldOn(books, node.name, vendor));
     }
@@ -191,6 +194,11 @@ void FleetController::Reconcile() {
                  pool.metadata().generation(), clock_.Now());
     SayBreaker(name, nodes_.BreakerText(name), status.mutable_conditions(),
                pool.metadata().generation());
+    const auto vendor = core::ParseVendor(pool.spec().vendor()).value_or(core::Vendor::kNvidia);
+    const auto pricing =
+        JudgePricing(pool, vendor, sum.models, store_.price_books, clock_.Now());
+    SetCondition(status.mutable_conditions(), "Priced", pricing.status, pricing.reason,
+                 Cut(pricing.message, kMostText), pool.metadata().generation(), clock_.Now());
     status.clear_largest_free();
     for (const auto& one : sum.space.largest_free) {
       auto* row = status.add_largest_free();

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "core/placement/space.h"
@@ -37,6 +38,7 @@ class FleetController {
     int nodes = 0, admitted = 0, quarantined = 0;
     std::int64_t total = 0, open = 0, held = 0;
     core::placement::Space space;
+    std::set<std::string> models;  // of its devices
   };
   struct Sent {
     std::string json;
