@@ -65,6 +65,7 @@ struct NodeDevice {
   DeviceInfo info;
   Device* device = nullptr;
   DeviceError error = {};
+  bool failed = false;  // in a check of its own: the first to blame for what is wrong between two
 };
 
 // One entry of the registry, of a check on each device (`run`) or on all of them together

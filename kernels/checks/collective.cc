@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -174,8 +175,12 @@ Outcome<Measured> Measure(const std::vector<Device*>& devices, const CheckReques
 }
 
 // Which members' hops deliver wrong data: each sends known data to its next, which compares it.
+// `suspects` failed by themselves.
 Outcome<std::vector<bool>> BadHops(const std::vector<Device*>& devices,
+                                   const std::set<const Device*>& suspects,
                                    const CheckRequest& request) {
+  std::vector<bool> is_suspect;
+  for (const Device* device : devices) is_suspect.push_back(suspects.contains(device));
   std::vector<std::pair<std::size_t, std::size_t>> bad;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const std::size_t next = (i + 1) % devices.size();
@@ -192,7 +197,8 @@ Outcome<std::vector<bool>> BadHops(const std::vector<Device*>& devices,
                                   target.address<RatePair>(), bytes));
     if (!WrongText(tally).empty()) bad.emplace_back(i, next);
   }
-  return Blame(devices.size(), std::move(bad));
+  // A fault that no hop meets now is that of a device which failed by itself.
+  return bad.empty() ? is_suspect : Blame(is_suspect, std::move(bad));
 }
 
 bool AllSound(const Measured& measured) {
@@ -204,6 +210,7 @@ bool AllSound(const Measured& measured) {
 // What each member of the ring gets. A member whose hops are bad fails, and the ring closes without
 // it: its neighbours are not to blame.
 std::vector<CheckResult> JudgeRing(const std::vector<Device*>& devices,
+                                   const std::set<const Device*>& suspects,
                                    const CheckRequest& request) {
   std::vector<CheckResult> results(devices.size());
   if (devices.size() < 2) {
@@ -221,7 +228,7 @@ std::vector<CheckResult> JudgeRing(const std::vector<Device*>& devices,
   const std::string what = "all-reduce of " + std::to_string(measured.value().bytes) +
                            " bytes over " + std::to_string(devices.size()) + " devices";
   if (!AllSound(measured.value())) {
-    Outcome<std::vector<bool>> bad = BadHops(devices, request);
+    Outcome<std::vector<bool>> bad = BadHops(devices, suspects, request);
     const bool located =
         bad.ok() && std::find(bad.value().begin(), bad.value().end(), true) != bad.value().end();
     std::vector<Device*> rest;
@@ -236,7 +243,7 @@ std::vector<CheckResult> JudgeRing(const std::vector<Device*>& devices,
           "; " + what;
     }
     if (!located || rest.size() == devices.size()) return results;
-    std::vector<CheckResult> others = JudgeRing(rest, request);
+    std::vector<CheckResult> others = JudgeRing(rest, suspects, request);
     std::size_t next = 0;
     for (std::size_t i = 0; i < devices.size(); ++i) {
       if (!bad.value()[i]) results[i] = std::move(others[next++]);
@@ -259,10 +266,13 @@ std::vector<CheckResult> JudgeRing(const std::vector<Device*>& devices,
 std::vector<CheckResult> RunCollective(std::span<const NodeDevice> devices,
                                        const CheckRequest& request) {
   std::vector<Device*> usable;
+  std::set<const Device*> suspects;
   for (const NodeDevice& one : devices) {
-    if (one.device != nullptr) usable.push_back(one.device);
+    if (one.device == nullptr) continue;
+    usable.push_back(one.device);
+    if (one.failed) suspects.insert(one.device);
   }
-  std::vector<CheckResult> ring = JudgeRing(usable, request);
+  std::vector<CheckResult> ring = JudgeRing(usable, suspects, request);
   std::vector<CheckResult> results;
   std::size_t rank = 0;
   for (const NodeDevice& one : devices) {

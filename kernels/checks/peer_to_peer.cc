@@ -86,12 +86,15 @@ bool IsSound(const Tried& tried) {
 
 // Who is to blame for pairs that `is_bad`.
 template <class Predicate>
-std::vector<bool> BlameFor(std::size_t devices, const std::vector<Tried>& all, Predicate is_bad) {
+std::vector<bool> BlameFor(std::span<const NodeDevice> devices, const std::vector<Tried>& all,
+                           Predicate is_bad) {
+  std::vector<bool> suspects;
+  for (const NodeDevice& device : devices) suspects.push_back(device.failed);
   std::vector<std::pair<std::size_t, std::size_t>> bad;
   for (const Tried& tried : all) {
     if (is_bad(tried)) bad.emplace_back(tried.pair.from, tried.pair.to);
   }
-  return Blame(devices, std::move(bad));
+  return Blame(suspects, std::move(bad));
 }
 
 double FastestPair(const std::vector<Tried>& all) {
@@ -162,10 +165,9 @@ std::vector<CheckResult> RunPeerToPeer(std::span<const NodeDevice> devices,
   }
   const double fastest = FastestPair(all);
   const auto wrong = BlameFor(
-      devices.size(), all, [](const Tried& tried) { return tried.result.ok() && !IsSound(tried); });
-  const auto failed =
-      BlameFor(devices.size(), all, [](const Tried& tried) { return !tried.result.ok(); });
-  const auto slow = BlameFor(devices.size(), all, [&](const Tried& tried) {
+      devices, all, [](const Tried& tried) { return tried.result.ok() && !IsSound(tried); });
+  const auto failed = BlameFor(devices, all, [](const Tried& tried) { return !tried.result.ok(); });
+  const auto slow = BlameFor(devices, all, [&](const Tried& tried) {
     return IsSound(tried) && tried.p5 < kSlowShare * fastest;
   });
   std::vector<CheckResult> results;

@@ -134,14 +134,24 @@ std::string WrongText(const RateTally& tally) {
          std::to_string(tally.mismatches) + " mismatches";
 }
 
-std::vector<bool> Blame(std::size_t count, std::vector<std::pair<std::size_t, std::size_t>> bad) {
+std::vector<bool> Blame(const std::vector<bool>& suspects,
+                        std::vector<std::pair<std::size_t, std::size_t>> bad) {
+  const std::size_t count = suspects.size();
   std::vector<bool> blamed(count, false);
+  const auto drop = [&] {
+    std::erase_if(bad, [&](const auto& pair) { return blamed[pair.first] || blamed[pair.second]; });
+  };
+  for (const auto& [one, other] : bad) {
+    if (suspects[one]) blamed[one] = true;
+    if (suspects[other]) blamed[other] = true;
+  }
+  drop();
   while (!bad.empty()) {
     std::vector<std::size_t> times(count, 0);
     for (const auto& [one, other] : bad) ++times[one], ++times[other];
     const std::size_t most = *std::max_element(times.begin(), times.end());
     for (std::size_t i = 0; i < count; ++i) blamed[i] = blamed[i] || times[i] == most;
-    std::erase_if(bad, [&](const auto& pair) { return blamed[pair.first] || blamed[pair.second]; });
+    drop();
   }
   return blamed;
 }

@@ -41,9 +41,11 @@ struct RateTally {
 // What was wrong with the data, "value 5 is 3, expected 4; 1 mismatches"; empty: nothing.
 std::string WrongText(const RateTally& tally);
 
-// Of `count` things, those that are to blame for bad pairs of two: whoever is in most of them,
-// until none is left. Both ends of a pair where nothing tells them apart.
-std::vector<bool> Blame(std::size_t count, std::vector<std::pair<std::size_t, std::size_t>> bad);
+// Of `suspects.size()` things, those that are to blame for bad pairs of two: first the suspects
+// among them, then whoever is in most of the others, until none is left. Both ends of a pair where
+// nothing tells them apart.
+std::vector<bool> Blame(const std::vector<bool>& suspects,
+                        std::vector<std::pair<std::size_t, std::size_t>> bad);
 
 // Downloads the records of a launch and reads them. `token` is the launch's.
 Outcome<RateTally> ReadRecords(Device& device, const DeviceBuffer& records, LaunchShape shape,

@@ -56,6 +56,7 @@ struct Slot {
   DeviceError error;
   CallTrace trace;
   bool done = false;
+  bool failed = false;  // a check of its own; read once it is done
 };
 
 // All that the run's threads use, shared, so that a thread that hangs in a vendor's call keeps what
@@ -97,6 +98,7 @@ void RunDevice(Session& session, Slot& slot, Deadline deadline) {
       session.board->Begin(slot.info.id, *check);
       result = check->run(*slot.device, MakeRequest(session.options, deadline, errors_at_start));
     }
+    slot.failed = slot.failed || result.verdict == VerdictKind::kFail;
     session.board->Post(slot.info.id, *check, result, Since(start));
   }
   call_trace = nullptr;
@@ -142,6 +144,7 @@ std::vector<NodeDevice> NodeDevices(Session& session, const std::vector<bool>& d
     if (!done[i]) {
       device.error = {DeviceErrorCode::kTimeout, Hangs(slot.trace)};
     } else if (slot.device != nullptr) {
+      device.failed = slot.failed;
       const auto answers = slot.device->QueryMemory();
       if (answers.ok()) device.device = slot.device.get();
       if (!answers.ok()) device.error = answers.error();

@@ -93,11 +93,14 @@ TEST(SummarizeTest, TakesTheNearestRankAndNeverTheBest) {
 }
 
 TEST(BlameTest, FindsWhoIsInMostBadPairs) {
-  EXPECT_THAT(Blame(4, {}), ElementsAre(false, false, false, false));
-  EXPECT_THAT(Blame(4, {{0, 3}, {3, 1}, {2, 3}}), ElementsAre(false, false, false, true));
-  // Nothing tells the two ends of one pair apart.
-  EXPECT_THAT(Blame(3, {{0, 1}, {1, 0}}), ElementsAre(true, true, false));
-  EXPECT_THAT(Blame(5, {{0, 1}, {0, 2}, {0, 3}, {4, 1}, {4, 2}, {4, 3}}),
+  using Suspects = std::vector<bool>;
+  EXPECT_THAT(Blame(Suspects(4), {}), ElementsAre(false, false, false, false));
+  EXPECT_THAT(Blame(Suspects(4), {{0, 3}, {3, 1}, {2, 3}}), ElementsAre(false, false, false, true));
+  // Nothing tells the two ends of one pair apart, but what is known of one of them.
+  EXPECT_THAT(Blame(Suspects(3), {{0, 1}, {1, 0}}), ElementsAre(true, true, false));
+  EXPECT_THAT(Blame({false, true, false}, {{0, 1}}), ElementsAre(false, true, false));
+  EXPECT_THAT(Blame({false, true, false}, {}), ElementsAre(false, false, false));
+  EXPECT_THAT(Blame(Suspects(5), {{0, 1}, {0, 2}, {0, 3}, {4, 1}, {4, 2}, {4, 3}}),
               ElementsAre(true, false, false, false, true));
 }
 
@@ -326,6 +329,11 @@ TEST_P(VendorRateTest, PeersAndRingAreExactAndAFlippedBitIsSeen) {
   EXPECT_THAT(Verdicts(RunCollective(node_, request)), ElementsAre(kNone, kNone));
   state_->corrupt_peer = true;
   EXPECT_THAT(Verdicts(RunPeerToPeer(node_, request)), ElementsAre(kFail, kFail));
+  // What failed by itself is to blame for what is wrong between the two.
+  node_[1].failed = true;
+  EXPECT_THAT(Verdicts(RunPeerToPeer(node_, request)),
+              ElementsAre(VerdictKind::kInconclusive, kFail));
+  node_[1].failed = false;
   EXPECT_THAT(Verdicts(RunCollective(node_, request)), ElementsAre(kFail, kFail));
   state_->corrupt_host = true;
   EXPECT_EQ(RunDeviceToHost(*devices_[0], request).verdict, kFail);

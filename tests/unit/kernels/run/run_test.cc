@@ -140,6 +140,16 @@ TEST_F(RunTest, OneFaultyDeviceFailsTheRunAndNoOther) {
               HasSubstr("Fail: first mismatch at offset 0x1000"));
 }
 
+TEST_F(RunTest, DeviceThatFailsByItselfIsToBlameForWrongCopiesWithItsPeers) {
+  RunOptions options =
+      Machine(Device("good", "nvidia") + "," +
+              Device("bad", "nvidia", R"({"kind":"memory","offset":4096,"bit":3,"stuck":1})"));
+  options.checks = {FindCheck("memory-pattern"), FindCheck("peer-to-peer")};
+  const Lines lines = RunLines(options);
+  EXPECT_THAT(lines.Verdicts().at("peer-to-peer bad"), HasSubstr("Fail: copy from"));
+  EXPECT_THAT(lines.Verdicts().at("peer-to-peer good"), Not(HasSubstr("Fail")));
+}
+
 TEST_F(RunTest, HungDeviceIsInconclusiveAndHoldsNobodyUp) {
   RunOptions options =
       Machine(Device("good", "nvidia") + "," + Device("hung", "nvidia", R"({"kind":"hang"})"));
