@@ -6,7 +6,6 @@
 #include <set>
 #include <string_view>
 #include <tuple>
-#include <unordered_set>
 #include <utility>
 
 #include "core/model/saturate.h"
@@ -40,7 +39,13 @@ std::vector<const Job*> InOrder(const std::vector<Shared<Job>>& pending) {
     if (a->created != b->created) return a->created < b->created;
     return a->uid < b->uid;
   });
-  std::unordered_set<std::string_view> seen(jobs.size());
+  // That one comes twice is rare, so it is first asked whether any does.
+  std::vector<std::string_view> uids;
+  uids.reserve(jobs.size());
+  for (const Job* job : jobs) uids.push_back(job->uid.value);
+  std::sort(uids.begin(), uids.end());
+  if (std::adjacent_find(uids.begin(), uids.end()) == uids.end()) return jobs;
+  std::set<std::string_view> seen;
   std::erase_if(jobs, [&](const Job* job) { return !seen.insert(job->uid.value).second; });
   return jobs;
 }
