@@ -32,6 +32,8 @@ struct Price {
   bool energy_told = false;      // a figure, a zone, or a rent that includes it
 };
 
+inline constexpr std::uint32_t kWholeDay = (1U << 24) - 1;  // every hour, as Tariff::hours
+
 // What a kilowatt hour costs in a zone. `hours` has bit h for the hour of the day h, UTC.
 struct Tariff {
   std::string zone;

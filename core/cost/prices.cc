@@ -16,7 +16,6 @@ constexpr std::int64_t kOne = 1'000'000'000;
 constexpr int kMaxPrices = 256;
 constexpr int kMaxDated = 64;
 constexpr std::int64_t kMaxMonthlyHours = 1'000'000;
-constexpr std::uint32_t kWholeDay = (1U << 24) - 1;
 
 bool IsCurrency(const std::string& text) {
   return text.size() == 3 &&
@@ -135,6 +134,12 @@ Status CheckPurchase(const api::Price& from, const std::string& path) {
   return {};
 }
 
+// As a rent does unless it says otherwise.
+bool RentIncludesEnergy(const api::Price& from) {
+  return from.has_rented() &&
+         (!from.rented().has_includes_energy() || from.rented().includes_energy());
+}
+
 // Which fields may stand together.
 Status Reader::CheckForm(const api::Price& from, const std::string& path) const {
   const int forms = (from.hardware_per_hour().empty() ? 0 : 1) + (from.has_owned() ? 1 : 0) +
@@ -151,9 +156,7 @@ Status Reader::CheckForm(const api::Price& from, const std::string& path) const 
     return FieldError(path + ".energyZone",
                       "prices the same electricity as energyPerHour; remove one");
   }
-  const bool all_in = from.has_rented() &&
-                      (!from.rented().has_includes_energy() || from.rented().includes_energy());
-  if (all_in && !(from.energy_per_hour().empty() && from.energy_zone().empty())) {
+  if (RentIncludesEnergy(from) && !(from.energy_per_hour().empty() && from.energy_zone().empty())) {
     return FieldError(path + (from.energy_zone().empty() ? ".energyPerHour" : ".energyZone"),
                       "is on top of a rent that includes electricity; remove it, or set "
                       "rented.includesEnergy to false");
@@ -220,8 +223,7 @@ Result<Price> Reader::ReadPrice(const api::Price& from, const std::string& path)
   }
   price.labour_told = !from.labour_per_hour().empty();
   price.energy_told = !from.energy_per_hour().empty() || !from.energy_zone().empty() ||
-                      (from.has_rented() &&
-                       (!from.rented().has_includes_energy() || from.rented().includes_energy()));
+                      RentIncludesEnergy(from);
   return price;
 }
 

@@ -11,7 +11,6 @@
 namespace bimetal::core::cost {
 namespace {
 
-constexpr std::uint32_t kWholeDay = (1U << 24) - 1;
 constexpr std::int64_t kJump = 10;
 
 std::string Name(const Price& price) {

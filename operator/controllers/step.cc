@@ -3,6 +3,7 @@
 #include <utility>
 
 namespace bimetal::op {
+
 Step::Step(const Clock& clock, Parts parts, Observer observe, Stopwatch stopwatch)
     : clock_(clock),
       parts_(parts),

@@ -261,8 +261,7 @@ int Run(const Options& options) {
   for (std::size_t first = 0; first < kSpeakers; ++first) {
     speakers.emplace_back([&, first] { Speak(options, stub, *nodes, first); });
   }
-  speakers.clear();
-  return 0;
+  return 0;  // when all have stopped
 }
 
 }  // namespace
